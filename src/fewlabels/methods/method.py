@@ -1,0 +1,104 @@
+"""The one idea: a method is a labeler, a sum of terms, and a recipe.
+
+    Method(labeler, terms, recipe)
+
+A *labeler* gives pseudo-labels once per epoch (``fewlabels.labels``). A *term* is a loss inside each step, in Optax's
+shape ``init / loss / update``: state goes in, state comes out, and teachers and running statistics live in that state and
+nowhere else. A *recipe* says how the sum is minimised. All three are plain data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple, Protocol
+
+from jaxtyping import Float, Int
+from torch import Generator, Tensor, nn
+
+from fewlabels.labels.types import Labeler
+
+State = Any  # a tree of tensors, modules' state dicts and plain values: whatever `state_tree` of checkpoint can walk
+
+
+class Step(NamedTuple):
+    """Where in the run a loss is asked for."""
+
+    index: int  # optimizer updates done so far
+    fraction: float  # the part of the whole budget that is spent, 0 to 1; ramps are written in it, so they fit any budget
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What a term sees of one step. Everything is this rank's share; ``gather`` joins the shares of all ranks.
+
+    The student has already run once, with gradients, over the labelled images and the *last* view of the unlabelled ones:
+    ``logits`` and ``student`` are its outputs, so a term that needs no other pass costs none.
+    """
+
+    images: Float[Tensor, "l ch h w"]
+    labels: Int[Tensor, " l"]
+    logits: Float[Tensor, "l c"]
+    views: tuple[Float[Tensor, "u ch h w"], ...]
+    student: Float[Tensor, "u c"]
+    indices: Int[Tensor, " u"]  # which unlabelled images these are, 0 .. n_u - 1
+    generator: Generator  # for terms that draw
+    gather: Callable[[Tensor], Tensor] = lambda rows: rows
+
+
+class Term(Protocol):
+    """A loss inside each step. ``loss`` is a mean over this rank's rows, and may leave new state in ``batch``-free form.
+
+    ``init`` is called once, before the first step. ``update`` is called after each optimizer update.
+    """
+
+    def init(self, model: nn.Module, *, classes: int, unlabeled: int, prior: Tensor) -> State:
+        """The state before the first step. ``unlabeled``: how many unlabelled images there are; ``prior``: class masses."""
+
+    def loss(self, state: State, model: nn.Module, batch: Batch, step: Step) -> Float[Tensor, ""]:
+        """A scalar; gradients reach ``model`` and nothing else."""
+
+    def update(self, state: State, model: nn.Module) -> State:
+        """The state after an optimizer update."""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a method is trained. A *step* is one optimizer update; an *epoch* is ``epoch_steps`` of them, always."""
+
+    optimizer: Literal["adam", "sgd"] = "sgd"
+    learning_rate: float = 0.1
+    momentum: float = 0.9  # sgd only, with nesterov
+    weight_decay: float = 5e-4  # never on batch normalisation and biases
+    schedule: Literal["constant", "step", "cosine"] = "cosine"
+    labeled_batch: int = 64
+    unlabeled_batch: int = 128
+    supervised_batch: int | None = None  # labelled images a step when nothing unlabelled is used; None: labeled_batch
+    labeled_view: str = "strong"
+    unlabeled_views: tuple[str, ...] = ("strong",)
+    epoch_steps: int = 64
+    epochs: int = 60
+    warmup: float = 0.15  # the part of the budget spent on labels alone, before a labeler's first labels
+    alpha: float = 1.0  # Eq. (5): the weight of the pseudo-labelled loss
+    alpha_ramp: float = 0.0  # the part of the budget over which alpha grows from 0
+    pool: int | Literal["labeled", "all"] = "labeled"  # unlabelled images labelled anew each time
+    relabel_epochs: int = 1
+    ema: float | None = 0.99  # decay of the averaged weights; None: no average is kept
+    evaluate: Literal["student", "ema"] = "ema"  # whose outputs are judged
+    match_with: Literal["student", "ema"] = "ema"  # whose outputs the labeler sees
+    reset_optimizer: bool = False  # forget the optimizer's state when pseudo-labels first appear
+
+
+@dataclass(frozen=True)
+class Method:
+    """A labeler or none, a tuple of (weight, term), and the recipe that goes with them."""
+
+    labeler: Labeler | None = None
+    terms: tuple[tuple[float, Term], ...] = ()
+    recipe: Recipe = field(default_factory=Recipe)
+    summary: str = ""
+
+    @property
+    def uses_unlabeled(self) -> bool:
+        """Whether a run needs unlabelled images at all."""
+        return self.labeler is not None or bool(self.terms)
