@@ -3,37 +3,44 @@
     Method(labeler, terms, recipe)
 
 A *labeler* gives pseudo-labels once per epoch (``fewlabels.labels``). A *term* is a loss inside each step, in Optax's
-shape ``init / loss / update``: state goes in, state comes out, and teachers and running statistics live in that state and
-nowhere else. A *recipe* says how the sum is minimised. All three are plain data.
+shape ``init / loss / update``: state goes in, state comes out, and teachers and running statistics live in that state
+and nowhere else. A *recipe* says how the sum is minimised. All three are plain data.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, Protocol
 
 from jaxtyping import Float, Int
 from torch import Generator, Tensor, nn
 
 from fewlabels.labels.types import Labeler
+from fewlabels.methods.ramps import Ramp
 
-State = Any  # a tree of tensors, modules' state dicts and plain values: whatever `state_tree` of checkpoint can walk
+State = (
+    Any  # a tree of dicts, lists, tuples, tensors, numbers and None, so that a checkpoint can store it; never a module
+)
+Weight = float | Ramp
 
 
-class Step(NamedTuple):
+@dataclass(frozen=True)
+class Step:
     """Where in the run a loss is asked for."""
 
     index: int  # optimizer updates done so far
-    fraction: float  # the part of the whole budget that is spent, 0 to 1; ramps are written in it, so they fit any budget
+    fraction: (
+        float  # the part of the whole budget that is spent, 0 to 1; ramps are written in it, so they fit any budget
+    )
 
 
 @dataclass(frozen=True)
 class Batch:
     """What a term sees of one step. Everything is this rank's share; ``gather`` joins the shares of all ranks.
 
-    The student has already run once, with gradients, over the labelled images and the *last* view of the unlabelled ones:
-    ``logits`` and ``student`` are its outputs, so a term that needs no other pass costs none.
+    The student has already run once, with gradients, over the labelled images and the *last* view of the unlabelled
+    ones: ``logits`` and ``student`` are its outputs, so a term that needs no other pass costs none.
     """
 
     images: Float[Tensor, "l ch h w"]
@@ -42,24 +49,25 @@ class Batch:
     views: tuple[Float[Tensor, "u ch h w"], ...]
     student: Float[Tensor, "u c"]
     indices: Int[Tensor, " u"]  # which unlabelled images these are, 0 .. n_u - 1
-    generator: Generator  # for terms that draw
-    gather: Callable[[Tensor], Tensor] = lambda rows: rows
+    generator: Generator  # for terms that draw; on the images' device, and nobody else's stream
+    gather: Callable[[Tensor], Tensor] = lambda rows: rows  # every rank's rows, without gradient
 
 
 class Term(Protocol):
-    """A loss inside each step. ``loss`` is a mean over this rank's rows, and may leave new state in ``batch``-free form.
+    """A loss inside each step. State goes in and comes out; a call may reuse the storage of the state it was given.
 
-    ``init`` is called once, before the first step. ``update`` is called after each optimizer update.
+    ``loss`` is called once a step, inside the precision context (autocast) the student ran in, with ``model`` as the
+    loop holds it, wrapped or not, in training mode. Its passes leave batch normalisation's running statistics alone.
     """
 
-    def init(self, model: nn.Module, *, classes: int, unlabeled: int, prior: Tensor) -> State:
-        """The state before the first step. ``unlabeled``: how many unlabelled images there are; ``prior``: class masses."""
+    def init(self, model: nn.Module, *, classes: int, unlabeled: int, prior: Float[Tensor, " c"]) -> State:
+        """The state before the first step, for ``unlabeled`` unlabelled images of classes with masses ``prior``."""
 
-    def loss(self, state: State, model: nn.Module, batch: Batch, step: Step) -> Float[Tensor, ""]:
-        """A scalar; gradients reach ``model`` and nothing else."""
+    def loss(self, state: State, model: nn.Module, batch: Batch, step: Step) -> tuple[Float[Tensor, ""], State]:
+        """A mean over this rank's unlabelled rows, with gradients to ``model`` alone, and what the batch taught."""
 
-    def update(self, state: State, model: nn.Module) -> State:
-        """The state after an optimizer update."""
+    def update(self, state: State, model: nn.Module, step: Step) -> State:
+        """The state after an optimizer update; ``step`` is the one whose loss was minimised."""
 
 
 @dataclass(frozen=True)
@@ -94,11 +102,21 @@ class Method:
     """A labeler or none, a tuple of (weight, term), and the recipe that goes with them."""
 
     labeler: Labeler | None = None
-    terms: tuple[tuple[float, Term], ...] = ()
+    terms: tuple[tuple[Weight, Term], ...] = ()
     recipe: Recipe = field(default_factory=Recipe)
     summary: str = ""
 
     @property
+    def active(self) -> tuple[tuple[Weight, Term], ...]:
+        """The terms that are run: all but those whose weight is the number 0."""
+        return tuple((weight, term) for weight, term in self.terms if weight != 0)
+
+    @property
     def uses_unlabeled(self) -> bool:
         """Whether a run needs unlabelled images at all."""
-        return self.labeler is not None or bool(self.terms)
+        return self.labeler is not None or bool(self.active)
+
+
+def weight_at(weight: Weight, step: Step) -> float:
+    """What a term weighs at a step."""
+    return weight(step.fraction) if isinstance(weight, Ramp) else weight
