@@ -82,6 +82,7 @@ class Recipe:
     labeled_batch: int = 64
     unlabeled_batch: int = 128
     supervised_batch: int | None = None  # labelled images a step when nothing unlabelled is used; None: labeled_batch
+    labeled_loss: Literal["mean", "batch"] = "mean"  # divided by the labelled images, or by the whole batch (Oliver)
     labeled_view: str = "strong"
     unlabeled_views: tuple[str, ...] = ("strong",)
     epoch_steps: int = 64

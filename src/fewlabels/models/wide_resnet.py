@@ -40,8 +40,8 @@ class Unit(nn.Module):
 class WideResNet(nn.Module):
     """A wide residual network for small images.
 
-    Three groups of (depth - 4) / 6 units, ``width`` times 16, 32 and 64 channels, strides 1, 2 and 2. Only the first unit
-    shares its activation with the shortcut. No dropout.
+    Three groups of (depth - 4) / 6 units, ``width`` times 16, 32 and 64 channels, strides 1, 2 and 2. Only the first
+    unit shares its activation with the shortcut. No dropout.
 
     >>> sum(p.numel() for p in WideResNet(depth=28, width=2, classes=10).parameters())
     1467610
@@ -50,7 +50,9 @@ class WideResNet(nn.Module):
     def __init__(self, depth: int = 28, width: int = 2, classes: int = 10, channels: int = 3) -> None:
         super().__init__()
         if (depth - 4) % 6 or depth < 10:
-            raise ValueError(f"a wide residual network has depth 6 n + 4 with n >= 1, got {depth}: try 10, 16, 22 or 28")
+            raise ValueError(
+                f"a wide residual network has depth 6 n + 4 with n >= 1, got {depth}: try 10, 16, 22 or 28"
+            )
         units = (depth - 4) // 6
         self.stem = nn.Conv2d(channels, 16, 3, 1, 1, bias=False)
         blocks, inner = [], 16
@@ -62,7 +64,7 @@ class WideResNet(nn.Module):
         self.units = nn.Sequential(*blocks)
         self.norm = nn.BatchNorm2d(inner)
         self.dense = nn.Linear(inner, classes)
-        self.apply(_initialise)
+        self.apply(initialise)
 
     def features(self, images: Float[Tensor, "n ch h w"]) -> Float[Tensor, "n d"]:
         """What the last layer sees: the pooled activations."""
@@ -73,7 +75,7 @@ class WideResNet(nn.Module):
         return self.dense(self.features(images))
 
 
-def _initialise(module: nn.Module) -> None:
+def initialise(module: nn.Module) -> None:
     """Convolutions N(0, 2 / (k^2 c_out)), the dense layer Glorot normal with zero bias."""
     if isinstance(module, nn.Conv2d):
         fan_out = module.kernel_size[0] * module.kernel_size[1] * module.out_channels

@@ -1,0 +1,28 @@
+"""Optimal transport: tensors in, frozen results out.
+
+One function a verb: ``sinkhorn`` and ``exact`` solve for a plan, ``wasserstein`` measures two clouds and
+``wasserstein_matrix`` every pair of two families, ``nested_wasserstein`` measures of measures.
+"""
+
+from fewlabels.ot.cost import distance_cost
+from fewlabels.ot.exact import Exact, exact
+from fewlabels.ot.nested import nested_plan, nested_wasserstein
+from fewlabels.ot.sinkhorn import Sinkhorn, sinkhorn
+from fewlabels.ot.types import Clustering, Measures, NotConverged, Plan
+from fewlabels.ot.wasserstein import wasserstein, wasserstein_matrix
+
+__all__ = [
+    "Clustering",
+    "Exact",
+    "Measures",
+    "NotConverged",
+    "Plan",
+    "Sinkhorn",
+    "distance_cost",
+    "exact",
+    "nested_plan",
+    "nested_wasserstein",
+    "sinkhorn",
+    "wasserstein",
+    "wasserstein_matrix",
+]

@@ -22,8 +22,8 @@ class NotConverged(RuntimeError):  # noqa: N818 - the name says what happened
 class Plan:
     """A coupling of two weight vectors: T of Eq. (3), with the dual potentials that certify it.
 
-    For entropic plans ``T = exp((f + g' - X) / reg)`` (f and g are the potentials; a row or column without mass has minus
-    infinity there), for exact ones ``f + g' <= X`` with equality where mass moves.
+    With f and g the potentials, an entropic plan is ``T = exp((f + g' - X) / reg)`` (minus infinity where there is no
+    mass); an exact one has ``f + g' <= X`` with equality where mass moves.
     """
 
     matrix: Float[Tensor, "n m"]
@@ -52,7 +52,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Measures:
-    """A measure of measures, M = sum_j alpha_j delta_{P_j} (Sec. 4): clouds of points, the weights within, the masses of each."""
+    """A measure of measures, M = sum_j alpha_j delta_{P_j} (Sec. 4): clouds, their masses, the weights within each."""
 
     clouds: tuple[Float[Tensor, "n_j d"], ...]
     masses: Float[Tensor, " c"]

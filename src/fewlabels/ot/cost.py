@@ -1,0 +1,36 @@
+"""The ground cost: Euclidean distance to a power."""
+
+from __future__ import annotations
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+
+def squared_distances(x: Float[Tensor, "n d"], y: Float[Tensor, "m d"]) -> Float[Tensor, "n m"]:
+    """``||x_i - y_j||^2`` through one matrix product; centred first, so that data far from 0 keep their digits."""
+    centre = y.detach().mean(0)
+    x, y = x - centre, y - centre
+    product = torch.addmm(x.square().sum(1, keepdim=True) + y.square().sum(1), x, y.T, alpha=-2)
+    return product.clamp_min(0)  # rounding may pass below
+
+
+def distance_cost(x: Float[Tensor, "n d"], y: Float[Tensor, "m d"], order: float = 2) -> Float[Tensor, "n m"]:
+    """``M(i, j) = ||x_i - y_j||^order``, the cost of Eq. (1) and (6).
+
+    >>> distance_cost(torch.tensor([[0.0, 0.0]]), torch.tensor([[3.0, 4.0], [0.0, 1.0]]), order=1)
+    tensor([[5., 1.]])
+    """
+    if order == 2:
+        return squared_distances(x, y)
+    # A root magnifies what cancellation leaves of a small distance: here the differences themselves are squared.
+    distances = torch.cdist(x, y, compute_mode="donot_use_mm_for_euclid_dist")
+    return distances if order == 1 else distances.pow(order)
+
+
+def paired_cost(x: Float[Tensor, "n d"], y: Float[Tensor, "n d"], order: float = 2) -> Float[Tensor, " n"]:
+    """``||x_i - y_i||^order``, row by row, from the differences."""
+    if order == 2:
+        return (x - y).square().sum(-1)
+    distances = torch.linalg.vector_norm(x - y, dim=-1)
+    return distances if order == 1 else distances.pow(order)

@@ -1,0 +1,69 @@
+"""Eq. (6)-(8): the transport plan itself, by the network simplex of POT."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+import ot as pot
+from fewlabels.ot.checks import check_cost, check_dtype, check_marginals
+from fewlabels.ot.types import NotConverged, Plan
+
+
+@dataclass(frozen=True)
+class Exact:
+    """The solver of Eq. (6); ``max_iter`` counts pivots, None for a limit that suits the size."""
+
+    max_iter: int | None = None
+
+
+def exact(
+    cost: Float[Tensor, "n m"],
+    a: Float[Tensor, " n"],
+    b: Float[Tensor, " m"],
+    *,
+    max_iter: int | None = None,
+) -> Plan:
+    """``min <T, M>`` over ``T >= 0, T 1 = a, T' 1 = b`` (Eq. 6) with its dual (Eq. 7, 8), free in sign.
+
+    >>> plan = exact(torch.tensor([[0.0, 1.0], [1.0, 0.0]]), torch.tensor([0.5, 0.5]), torch.tensor([0.25, 0.75]))
+    >>> plan.matrix
+    tensor([[0.2500, 0.2500],
+            [0.0000, 0.5000]])
+    >>> float(plan.cost)
+    0.25
+    """
+    check_cost(cost)
+    check_dtype(cost=cost, a=a, b=b)
+    unit_a, unit_b, mass = check_marginals(a, b, *cost.shape)
+    limit = max_iter or 100_000 + 20 * cost.numel()
+    matrix, g, warning = _network_simplex(cost.detach().double(), unit_a.double(), unit_b.double(), limit)
+    if warning is not None:
+        raise NotConverged(
+            f"exact stopped on {cost.shape[0]} x {cost.shape[1]} after at most {limit} pivots: {warning}"
+        )
+    f = (cost.detach().double() - g).amin(1)  # tight where mass moves, feasible everywhere, rows without mass included
+    matrix = (mass * matrix).to(cost.dtype)
+    error = (matrix.sum(1) - a).abs().sum() + (matrix.sum(0) - b * (mass / b.sum())).abs().sum()
+    potentials = (f.to(cost.dtype), g.to(cost.dtype))
+    return Plan(matrix, cost, potentials, reg=0.0, iterations=limit, marginal_error=float(error), converged=True)
+
+
+def _network_simplex(
+    cost: Float[Tensor, "n m"], a: Float[Tensor, " n"], b: Float[Tensor, " m"], limit: int
+) -> tuple[Float[Tensor, "n m"], Float[Tensor, " m"], str | None]:
+    """Plan, column potentials and the solver's complaint, if any; points without mass stay outside."""
+    rows, columns = a.nonzero().squeeze(1), b.nonzero().squeeze(1)
+    inner = cost[rows][:, columns]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the complaint is in the log as well
+        found, log = pot.emd(a[rows].cpu().numpy(), b[columns].cpu().numpy(), inner.cpu().numpy(), limit, log=True)
+    plan = torch.zeros_like(cost)
+    plan[rows[:, None], columns] = torch.from_numpy(found).to(cost)
+    f = torch.from_numpy(log["u"]).to(cost)
+    g = (cost[rows] - f[:, None]).amin(0)
+    return plan, g, log["warning"]

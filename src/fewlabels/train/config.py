@@ -1,0 +1,128 @@
+"""What a run is asked to do, as plain data that stops at the door.
+
+A request comes from the command line, ``FEWLABELS_*`` variables, a TOML file or ``fewlabels.fit``; all end as one frozen
+``Config``. ``plan_of`` turns its names into a ``Method`` with every override applied, and the loop never sees the names.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import json
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from fewlabels.errors import InputError
+from fewlabels.methods import METHODS, RECIPES
+from fewlabels.methods.method import Method, Recipe
+
+Value = str | int | float | bool | tuple[Any, ...] | None
+
+
+@dataclass(frozen=True)
+class Config:
+    """One run. ``overrides`` holds fields of the recipe and of the labeler that differ from the method's own."""
+
+    data: str
+    method: str = "rot"
+    recipe: str | None = None  # None: the method's own
+    labels: int | None = None  # None: the source's default, or every label it has
+    unlabeled: int | None = None  # None: all of them
+    stratify: str = "equal"
+    validation: int | None = None  # None: the source's own rule
+    model: str = "auto"
+    seed: int = 0
+    epochs: int | None = None
+    steps: int | None = None
+    minutes: float | None = None
+    normalize: str | None = None
+    size: int | None = None  # side to which images of a folder or table are resized
+    device: str = "auto"
+    precision: str = "auto"
+    devices: int = 1
+    nodes: int = 1
+    compile: bool = False
+    data_dir: str | None = None
+    preset: str | None = None
+    overrides: Mapping[str, Value] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        budgets = [name for name in ("epochs", "steps", "minutes") if getattr(self, name) is not None]
+        if len(budgets) > 1:
+            raise InputError(f"a run has one budget, got {' and '.join('--' + b for b in budgets)}: keep one of them")
+        for name in (*budgets, "labels", "devices", "nodes"):
+            value = getattr(self, name)
+            if value is not None and value <= 0:
+                raise InputError(f"--{name} must be above zero, got {value}")
+
+
+def nearest(word: str, choices: Iterable[str]) -> str:
+    """' Did you mean x?' for the closest of the choices, or what there is to choose from."""
+    names = sorted(choices)
+    close = difflib.get_close_matches(word, names, n=1)
+    return f" Did you mean {close[0]!r}?" if close else f" There are: {', '.join(names)}."
+
+
+def pick(table: Mapping[str, Any], name: str, kind: str) -> Any:
+    """An entry of a catalogue, or an error that names the nearest one."""
+    if name not in table:
+        raise InputError(f"there is no {kind} {name!r}.{nearest(name, table)}")
+    return table[name]
+
+
+def plan_of(config: Config) -> Method:
+    """The method a request names, with its recipe and its overrides in place."""
+    method: Method = pick(METHODS, config.method, "method")
+    own = method.recipe
+    recipe: Recipe = own if config.recipe is None else pick(RECIPES, config.recipe, "recipe")(own)
+    knobs = {f.name for f in dataclasses.fields(method.labeler)} if dataclasses.is_dataclass(method.labeler) else set()
+    settings = {f.name for f in dataclasses.fields(Recipe)}
+    for name in config.overrides:
+        if name not in settings | knobs:
+            raise InputError(
+                f"method {config.method!r} with its recipe has no setting {name!r}.{nearest(name, settings | knobs)}"
+            )
+    chosen = {name: value for name, value in config.overrides.items() if value is not None}
+    labeler = method.labeler
+    if mine := {name: value for name, value in chosen.items() if name in knobs}:
+        labeler = dataclasses.replace(labeler, **mine)  # type: ignore[type-var]
+    recipe = dataclasses.replace(recipe, **{name: value for name, value in chosen.items() if name in settings})
+    if config.epochs is not None:
+        recipe = dataclasses.replace(recipe, epochs=config.epochs)
+    return dataclasses.replace(method, labeler=labeler, recipe=recipe)
+
+
+def to_toml(config: Config) -> str:
+    """The request as a TOML file that ``from_toml`` reads back; fields left open are left out."""
+    plain = {f.name: getattr(config, f.name) for f in dataclasses.fields(config) if f.name != "overrides"}
+    lines = [f"{name} = {_literal(value)}" for name, value in plain.items() if value is not None]
+    chosen = {name: value for name, value in config.overrides.items() if value is not None}
+    if chosen:
+        lines += ["", "[overrides]", *(f"{name} = {_literal(value)}" for name, value in chosen.items())]
+    return "\n".join(lines) + "\n"
+
+
+def from_toml(path: Path) -> Config:
+    """Read what ``to_toml`` wrote, or what a person did."""
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise InputError(f"there is no {path}: is this a run folder?") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"{path} is not a TOML file: {error}") from None
+    known = {f.name for f in dataclasses.fields(Config)}
+    for name in table:
+        if name not in known:
+            raise InputError(f"{path} has an unknown setting {name!r}.{nearest(name, known)}")
+    overrides = {k: tuple(v) if isinstance(v, list) else v for k, v in table.pop("overrides", {}).items()}
+    return Config(**table, overrides=overrides)
+
+
+def _literal(value: Value) -> str:
+    """A TOML literal; TOML's basic strings and JSON's are the same for what JSON escapes."""
+    if isinstance(value, tuple):
+        return "[" + ", ".join(_literal(item) for item in value) + "]"
+    return json.dumps(value)

@@ -1,0 +1,87 @@
+"""A network's outputs on clean images, and how often they are wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Float, Int, UInt8
+from lightning_fabric import Fabric
+from torch import Tensor, nn
+
+from fewlabels.data.batches import shard
+
+
+@dataclass(frozen=True)
+class Store:
+    """Images where the network is: on the device when they fit, else moved batch by batch from memory or a memory map."""
+
+    pixels: UInt8[Tensor, "n ch h w"]
+    device: torch.device
+
+    @classmethod
+    def place(cls, pixels: UInt8[Tensor, "n ch h w"], device: torch.device) -> Store:
+        """Keep the images on a GPU if they take less than a quarter of its free memory."""
+        fits = device.type == "cuda" and pixels.nbytes < torch.cuda.mem_get_info(device)[0] / 4
+        return cls(pixels.to(device) if fits else pixels, device)
+
+    def take(self, indices: Int[Tensor, " b"]) -> UInt8[Tensor, "b ch h w"]:
+        """A batch, on the device."""
+        return self.pixels[indices.to(self.pixels.device)].to(self.device, non_blocking=True)
+
+
+Clean = Callable[[UInt8[Tensor, "b ch h w"]], Float[Tensor, "b ch h w"]]
+
+
+@torch.no_grad()
+def outputs(
+    model: nn.Module,
+    store: Store,
+    indices: Int[Tensor, " n"],
+    clean: Clean,
+    fabric: Fabric,
+    *,
+    batch: int = 512,
+    features: bool = False,
+) -> Float[Tensor, "n d"]:
+    """Softmax of the clean images in evaluation mode (Alg. 2, l. 3), or the features before the last layer.
+
+    Each process computes its share; all of them get the whole.
+    """
+    mine = indices[shard(len(indices), fabric.global_rank, fabric.world_size)]
+    inner = _unwrapped(model)
+    was_training = inner.training
+    inner.eval()
+    rows = []
+    for part in mine.split(batch):
+        with fabric.autocast():
+            images = clean(store.take(part)).contiguous(memory_format=torch.channels_last)
+            out = inner.features(images) if features else inner(images)
+        rows.append(out.float() if features else torch.softmax(out.float(), dim=1))
+    inner.train(was_training)
+    return gather(torch.cat(rows), len(indices), fabric)
+
+
+def wrong(probabilities: Float[Tensor, "n c"], labels: Int[Tensor, " n"]) -> Bool[Tensor, " n"]:
+    """Which rows are classified wrongly."""
+    return probabilities.argmax(dim=1) != labels.to(probabilities.device)
+
+
+def gather(rows: Float[Tensor, "b d"], total: int, fabric: Fabric) -> Float[Tensor, "n d"]:
+    """Join the ranks' contiguous shares of ``total`` rows."""
+    if fabric.world_size == 1:
+        return rows
+    longest = -(-total // fabric.world_size)
+    padded = rows.new_zeros((longest, *rows.shape[1:]))
+    padded[: len(rows)] = rows
+    shares = fabric.all_gather(padded)
+    lengths = [len(range(total)[shard(total, rank, fabric.world_size)]) for rank in range(fabric.world_size)]
+    return torch.cat([share[:length] for share, length in zip(shares, lengths, strict=True)])
+
+
+def _unwrapped(model: nn.Module) -> nn.Module:
+    """The network inside Fabric's and DDP's wrappers, whose parameters are the same."""
+    while isinstance(inner := getattr(model, "module", None), nn.Module):
+        model = inner
+    return model

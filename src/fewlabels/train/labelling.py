@@ -1,0 +1,138 @@
+"""Algorithm 2, lines 3 to 11, inside a run: a pool of unlabelled images, its outputs, its pseudo-labels.
+
+The outputs are computed in shards and joined; one process labels, all train on the same labels. The sealed truth is
+opened here for two numbers only, the accuracies of Fig. 1, after the labels are made.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int
+from lightning_fabric import Fabric
+from torch import Generator, Tensor, nn
+
+from fewlabels.data.batches import Stream
+from fewlabels.data.images import UNKNOWN
+from fewlabels.data.splits import draw_pool
+from fewlabels.errors import Diverged
+from fewlabels.labels.types import Labeler, Outputs, PseudoLabels
+from fewlabels.methods.method import Recipe
+from fewlabels.train.evaluate import outputs
+from fewlabels.train.problem import Problem
+
+
+@dataclass
+class Pool:
+    """Pseudo-labelled images: positions among the unlabelled ones, what to predict for them, and the order of batches."""
+
+    positions: Int[Tensor, " p"]
+    labels: Int[Tensor, " p"]
+    soft: Float[Tensor, "p c"] | None
+    epoch: int  # when the labels were made
+    stream: Stream
+
+    def targets(self, rows: Int[Tensor, " b"]) -> Tensor:
+        """Class indices, or distributions for Soft-ROT: both are what ``cross_entropy`` takes."""
+        return self.labels[rows] if self.soft is None else self.soft[rows]
+
+    def state(self) -> dict[str, Any]:
+        """For a checkpoint."""
+        fields = {"positions": self.positions, "labels": self.labels, "soft": self.soft, "epoch": self.epoch}
+        return {**fields, "stream": self.stream.state_dict()}
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """What labelling found, and what it cost."""
+
+    pool: Pool
+    metrics: dict[str, Any]
+    pseudo: PseudoLabels
+    positions: Int[Tensor, " u"]  # of all the rows of `pseudo`, those without a label too
+    confidence: Float[Tensor, " u"]  # the network's own in its first choice
+
+
+def label_pool(
+    judge: nn.Module,
+    problem: Problem,
+    labeler: Labeler,
+    recipe: Recipe,
+    fabric: Fabric,
+    *,
+    epoch: int,
+    draw: Generator,
+    order: Generator,
+    generator: Generator,
+) -> Labelled:
+    """Draw a pool, compute the outputs of labelled and pooled images, and let the labeler speak."""
+    unlabeled, labeled = problem.split.unlabeled, problem.split.labeled
+    size = {"labeled": len(labeled), "all": None}.get(recipe.pool, recipe.pool)  # type: ignore[call-overload]
+    positions = draw_pool(len(unlabeled), size, draw)
+    began = time.perf_counter()
+    known = outputs(judge, problem.store, labeled, problem.clean, fabric)
+    rows = outputs(judge, problem.store, unlabeled[positions], problem.clean, fabric)
+    seen = time.perf_counter()
+    pseudo = None
+    if fabric.global_rank == 0:
+        try:
+            pseudo = labeler(Outputs(known, problem.labels[labeled].to(known.device), rows, problem.classes), generator)
+        except Diverged as error:
+            raise Diverged(f"at epoch {epoch}: {error}") from None
+    pseudo = fabric.broadcast(pseudo)
+    done = time.perf_counter()
+    metrics = {"pool": len(positions), "stage_seconds": {"outputs": seen - began, "match": done - seen}}
+    metrics |= _describe(pseudo, problem.classes) | _accuracies(pseudo, rows, problem, positions)
+    kept = pseudo.kept
+    pool = Pool(
+        positions=positions[kept.cpu()],
+        labels=pseudo.labels[kept],
+        soft=None if pseudo.soft is None else pseudo.soft[kept],
+        epoch=epoch,
+        stream=_stream(int(kept.sum()), recipe, order),
+    )
+    return Labelled(pool, metrics, pseudo, positions, rows.max(dim=1).values.cpu())
+
+
+def _describe(pseudo: PseudoLabels, classes: int) -> dict[str, Any]:
+    labels = pseudo.labels[pseudo.kept]
+    found: dict[str, Any] = {
+        "labels_per_class": torch.bincount(labels, minlength=classes).tolist(),
+        "kept": len(labels),
+    }
+    if (matching := pseudo.matching) is not None:
+        found |= {
+            "transport_cost": float(matching.cost),
+            "collisions": len(matching.collisions),
+            "empty_classes": len(matching.empty_classes),
+            "cluster_sizes": matching.clustering.sizes.tolist(),
+        }
+    return found
+
+
+def _accuracies(pseudo: PseudoLabels, rows: Tensor, problem: Problem, positions: Tensor) -> dict[str, float | None]:
+    """Fig. 1 c, d: how often the pseudo-labels and the classifier's own are right, on the same images."""
+    truth = problem.truth.open_for_metrics()[problem.split.unlabeled[positions]].to(pseudo.labels.device)
+    known = (truth != UNKNOWN) & pseudo.kept
+    if not known.any():
+        return {"pseudo_label_accuracy": None, "classifier_accuracy": None}
+    return {
+        "pseudo_label_accuracy": (pseudo.labels == truth)[known].float().mean().item(),
+        "classifier_accuracy": (rows.argmax(dim=1) == truth)[known].float().mean().item(),
+    }
+
+
+def restore_pool(saved: dict[str, Any], recipe: Recipe, order: Generator, device: torch.device) -> Pool:
+    """The pool a checkpoint held."""
+    stream = _stream(len(saved["positions"]), recipe, order)
+    stream.load_state_dict(saved["stream"])
+    soft = None if saved["soft"] is None else saved["soft"].to(device)
+    return Pool(saved["positions"], saved["labels"].to(device), soft, saved["epoch"], stream)
+
+
+def _stream(count: int, recipe: Recipe, order: Generator) -> Stream:
+    # Where a labeler abstained everywhere nothing is ever drawn, but a stream must be of something.
+    return Stream(max(1, count), recipe.unlabeled_batch, order)

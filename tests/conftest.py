@@ -1,0 +1,16 @@
+"""Before anything of ours is imported: shapes in annotations are checked as the tests run, on one thread."""
+
+from __future__ import annotations
+
+import warnings
+
+import torch
+from jaxtyping import install_import_hook
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # POT's own, raised only while Python first compiles it
+    import ot  # noqa: F401
+
+# The tower: an int may stand for a float, as PEP 484 says.
+install_import_hook("fewlabels", "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))")
+torch.set_num_threads(1)
