@@ -139,7 +139,7 @@ def _randaugment(pixels: Pixels, draws: Draws, normalizer: Normalizer, flip: boo
 
 
 def shift(images: Images, draws: Draws, *, by: int, flip: bool) -> Images:
-    """Mirror half of the images if ``flip``, then move each by up to ``by`` pixels on either axis, reflected at the edges."""
+    """Mirror half of the images if ``flip``, then move each by up to ``by`` pixels an axis, reflected at the edges."""
     n, channels, height, width = images.shape
     rows, columns = _moved(height, by, draws), _moved(width, by, draws)
     if flip:

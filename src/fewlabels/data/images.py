@@ -1,7 +1,7 @@
 """Images in memory, and the seal on the labels nobody may see.
 
-A set of images is one uint8 tensor ``N C H W`` and one label a row, -1 where nobody knows. A *source* is what a folder, a
-table or an archive turns into: a training set, and the parts it came with for judging.
+A set of images is one uint8 tensor ``N C H W`` and one label a row, -1 where nobody knows. A *source* is what a
+folder, a table or an archive turns into: a training set, and the parts it came with for judging.
 """
 
 from __future__ import annotations
