@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float, Int, UInt8
@@ -72,6 +72,7 @@ class Draws:
         return drawn[self.start : stop]
 
 
+@runtime_checkable
 class View(Protocol):
     """Pixels in, normalised and augmented images out."""
 

@@ -1,0 +1,18 @@
+"""Network outputs in, pseudo-labels out."""
+
+from fewlabels.labels.classifier import Argmax
+from fewlabels.labels.neighbours import SampleToMeasure, SampleToSample
+from fewlabels.labels.rot import ROT, Matching, match
+from fewlabels.labels.types import Labeler, Outputs, PseudoLabels
+
+__all__ = [
+    "ROT",
+    "Argmax",
+    "Labeler",
+    "Matching",
+    "Outputs",
+    "PseudoLabels",
+    "SampleToMeasure",
+    "SampleToSample",
+    "match",
+]

@@ -33,7 +33,7 @@ class Argmax:
     def __call__(self, outputs: Outputs, generator: Generator) -> PseudoLabels:
         """Label every row of ``outputs.unlabeled``; the generator is not used."""
         rows_to_label(outputs.unlabeled)
-        if outputs.unlabeled.shape[1] != outputs.classes:
+        if outputs.features or outputs.unlabeled.shape[1] != outputs.classes:
             raise InputError(
                 f"outputs have {outputs.unlabeled.shape[1]} columns and there are {outputs.classes} classes: "
                 "labelling oneself needs one probability a class, not features"

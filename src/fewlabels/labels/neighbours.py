@@ -32,8 +32,8 @@ class SampleToSample:
         finite("labelled", x_l)
         if not len(x_l):
             raise InputError("there are 0 labelled rows and at least 1 is needed: label one image of each class")
-        # ||x - x_j||^2 = ||x||^2 + 2 (||x_j||^2 / 2 - x . x_j), and ||x||^2 is the same for every j. Centring first keeps
-        # the products small, hence exact, when all rows lie far from the origin.
+        # ||x - x_j||^2 = ||x||^2 + 2 (||x_j||^2 / 2 - x . x_j), and ||x||^2 is the same for every j. Centring first
+        # keeps the products small, hence exact, when all rows lie far from the origin.
         centre = x_l.mean(0)
         x_l = x_l - centre
         half = x_l.square().sum(1) / 2
@@ -67,7 +67,7 @@ class SampleToMeasure:
 def dirac_distances(
     x_l: Float[Tensor, "l d"], y_l: Int[Tensor, " l"], x_u: Float[Tensor, "u d"], *, classes: int, order: float = 2
 ) -> Float[Tensor, "u c"]:
-    """W_k(δ_x, P_j) = (mean_{i in class j} ||x - x_i||^k)^{1/k}: a Dirac leaves one admissible coupling, so no solver runs.
+    """W_k(δ_x, P_j) = (mean_{i in class j} ||x - x_i||^k)^{1/k}: a Dirac leaves one coupling, so no solver runs.
 
     For k = 2 the mean splits into ||x - mean_j||^2 + variance_j, and the labelled rows are read once.
 

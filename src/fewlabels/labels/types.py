@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -15,12 +15,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Outputs:
-    """A network's outputs, the softmax of clean images in evaluation mode, or feature rows: X_l, y_l and X_u of Alg. 2, l. 3."""
+    """X_l, y_l and X_u of Alg. 2, l. 3: the softmax of clean images in evaluation mode, or feature rows."""
 
     labeled: Float[Tensor, "l d"]
     labels: Int[Tensor, " l"]
     unlabeled: Float[Tensor, "u d"]
     classes: int
+    features: bool = False  # rows are features on any scale, not probabilities
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,7 @@ class PseudoLabels:
         return torch.ones_like(self.labels, dtype=torch.bool) if self.keep is None else self.keep
 
 
+@runtime_checkable
 class Labeler(Protocol):
     """Pseudo-labels for a pool of unlabelled outputs."""
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from jaxtyping import Float, Int
 from torch import Generator, Tensor, nn
@@ -53,6 +53,7 @@ class Batch:
     gather: Callable[[Tensor], Tensor] = lambda rows: rows  # every rank's rows, without gradient
 
 
+@runtime_checkable
 class Term(Protocol):
     """A loss inside each step. State goes in and comes out; a call may reuse the storage of the state it was given.
 

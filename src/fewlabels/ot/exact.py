@@ -5,11 +5,11 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass
 
+import ot as pot
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-import ot as pot
 from fewlabels.ot.checks import check_cost, check_dtype, check_marginals
 from fewlabels.ot.types import NotConverged, Plan
 

@@ -17,6 +17,13 @@ METHODS = {
     "fixmatch": "FixMatch",
     "sla": "SLA",
 }
+STAGES = {
+    "outputs": "Outputs of the pool",
+    "match": "Pseudo-labelling",
+    "train": "Training steps",
+    "evaluate": "Evaluation",
+    "other": "Everything else",
+}
 DATA = {"cifar10": "CIFAR-10", "svhn": "SVHN", "svhn-extra": "SVHN-extra", "digits": "Digits"}
 
 
@@ -30,8 +37,23 @@ def method_name(key: str) -> str:
 
 
 def data_name(key: str) -> str:
-    """The name a data set goes by."""
+    """The name a data set goes by.
+
+    >>> data_name("cifar10")
+    'CIFAR-10'
+    """
     return DATA.get(key, key)
+
+
+def labels_name(labels: int | None) -> str:
+    """How many labels; None is all of them.
+
+    >>> labels_name(4000), labels_name(1), labels_name(None)
+    ('4,000 labels', '1 label', 'all labels')
+    """
+    if labels is None:
+        return "all labels"
+    return f"{thousands(labels)} label{'' if labels == 1 else 's'}"
 
 
 def thousands(value: float) -> str:
@@ -55,10 +77,12 @@ def percent(fraction: float | None, digits: int = 2) -> str:
 def duration(seconds: float) -> str:
     """A time with its two leading units.
 
-    >>> duration(3.24), duration(200), duration(7500)
-    ('3.2 s', '3 min 20 s', '2 h 5 min')
+    >>> duration(0.0042), duration(3.24), duration(200), duration(7500)
+    ('4 ms', '3.2 s', '3 min 20 s', '2 h 5 min')
     """
-    if seconds < 60:
+    if seconds < 0.9995:
+        return f"{1000 * seconds:.0f} ms"
+    if seconds < 59.95:
         return f"{seconds:.1f} s"
     minutes, rest = divmod(round(seconds), 60)
     if minutes < 60:

@@ -75,6 +75,16 @@ class Record:
     command: str | None = None
 
     @property
+    def reported_error(self) -> float | None:
+        """The test error at the lowest validation error; the terminal one of a run that had no validation images."""
+        return self.terminal_test_error if self.test_error is None else self.test_error
+
+    @property
+    def terminal(self) -> bool:
+        """Whether ``reported_error`` is the terminal one."""
+        return self.test_error is None and self.terminal_test_error is not None
+
+    @property
     def validation_wrong(self) -> NDArray[np.bool_] | None:
         """Which validation images were mistaken at the lowest validation error."""
         if self.packed_wrong is None or self.validation_total is None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,16 +29,9 @@ from fewlabels.report.records import (
 )
 
 CURVES = (
-    "epoch",
-    "step",
-    "images",
-    "loss",
-    "learning_rate",
-    "validation_error",
-    "transport_cost",
-    "pseudo_label_accuracy",
+    *("epoch", "step", "images", "loss", "learning_rate", "images_per_second", "validation_error"),
+    *("pool", "kept", "transport_cost", "pseudo_label_accuracy", "classifier_accuracy", "collisions", "empty_classes"),
 )
-CURVES = (*CURVES, "classifier_accuracy", "images_per_second", "collisions", "empty_classes")
 
 
 @dataclass(frozen=True)
@@ -83,6 +78,7 @@ class Run:
 
     name: str
     record: Record
+    folder: Path | None = None
     finished: bool = True
     curve: Mapping[str, Column] = field(default_factory=dict)
     stage_seconds: Mapping[str, float] = field(default_factory=dict)
@@ -96,12 +92,24 @@ class Run:
 
 def read_runs(paths: Iterable[Path]) -> tuple[Run, ...]:
     """The runs of these run folders, record files, or folders of either; a run found both ways comes from its folder."""
-    runs = [run for path in paths for run in _runs_at(path)]
-    if not runs:
+    paths = tuple(paths)
+    found = [run for path in paths for run in _runs_at(path)]
+    if not found:
         raise InputError(
-            "no run was found there: a run folder holds record.json or metrics.jsonl, a record file JSON lines of kind run"
+            f"no run was found in {', '.join(map(str, paths)) or 'an empty list of paths'}: "
+            "a run folder holds record.json or metrics.jsonl, a record file JSON lines of kind run"
         )
+    runs: list[Run] = []
+    for run in sorted(found, key=lambda run: run.folder is None):  # stable: folders first, they know more
+        if not any(_same(run, other) for other in runs):
+            runs.append(run)
     return tuple(runs)
+
+
+def _same(run: Run, other: Run) -> bool:
+    if run.folder is not None and other.folder is not None:
+        return run.folder == other.folder
+    return run.finished and other.finished and run.record == other.record
 
 
 def is_run(folder: Path) -> bool:
@@ -134,6 +142,7 @@ def read_run(folder: Path) -> Run:
     return Run(
         name=folder.resolve().name,
         record=record,
+        folder=folder.resolve(),
         finished=finished,
         curve={key: column(_value(line, key) for line in lines) for key in CURVES} if lines else record.curve,
         stage_seconds=_stages(lines),
@@ -182,7 +191,7 @@ def _epochs(path: Path) -> list[dict[str, Any]]:
         try:
             tree = json.loads(line)
             by_epoch[int(tree["epoch"])] = tree
-        except (json.JSONDecodeError, KeyError, TypeError) as error:
+        except (KeyError, TypeError, ValueError) as error:
             if position < len(lines):
                 raise InputError(f"{path}:{position} is not a line of metrics ({error}): mend or remove it") from None
     return [by_epoch[epoch] for epoch in sorted(by_epoch)]
@@ -192,28 +201,47 @@ def _stages(lines: Iterable[Mapping[str, Any]]) -> dict[str, float]:
     totals: dict[str, float] = {}
     for line in lines:
         for stage, seconds in (line.get("stage_seconds") or {}).items():
-            totals[stage] = totals.get(stage, 0.0) + seconds
+            totals[stage] = totals.get(stage, 0.0) + (number(seconds) or 0.0)
     return totals
 
 
+@contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    """A file that is not what its name says becomes one sentence with its path."""
+    try:
+        yield
+    except InputError:
+        raise
+    except (KeyError, TypeError, ValueError, BadZipFile) as error:  # JSON, TOML and Unicode errors are ValueErrors
+        what = f"lacks {error}" if isinstance(error, KeyError) else f"cannot be read ({error})"
+        raise InputError(f"{path} {what}: mend it, or remove it and the page goes without") from error
+
+
 def _config(path: Path) -> dict[str, Any]:
-    return tomllib.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    if not path.is_file():
+        return {}
+    with _reading(path):
+        return tomllib.loads(path.read_text(encoding="utf-8"))
 
 
 def _json(path: Path) -> dict[str, Any]:
-    try:
-        tree: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    except json.JSONDecodeError as error:
-        raise InputError(f"{path} is not JSON ({error.msg}, line {error.lineno}): mend or remove it") from None
-    return tree
+    with _reading(path):
+        tree = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(tree, dict):
+            raise TypeError(f"it holds a {type(tree).__name__}, not an object")
+        return tree
 
 
 def _plan(path: Path) -> Plan | None:
     if not path.is_file():
         return None
     tree = _json(path)
-    cost = np.array(tree["cost"], dtype=np.float64) if tree.get("cost") else None
-    return Plan(np.array(tree["plan"], dtype=np.float64), cost, tuple(str(name) for name in tree.get("classes") or ()))
+    with _reading(path):
+        plan = np.array(tree["plan"], dtype=np.float64)
+        cost = np.array(tree["cost"], dtype=np.float64) if tree.get("cost") else None
+        if plan.ndim != 2 or (cost is not None and cost.shape != plan.shape):
+            raise ValueError(f"the plan is {plan.shape}, the cost {None if cost is None else cost.shape}")
+    return Plan(plan, cost, tuple(str(name) for name in tree.get("classes") or ()))
 
 
 def _gallery(folder: Path) -> Gallery | None:
@@ -221,18 +249,19 @@ def _gallery(folder: Path) -> Gallery | None:
     if not (listing.is_file() and image.is_file()):
         return None
     tree = _json(listing)
-    tiles = tuple(
-        Tile(int(item["label"]), float(item["confidence"]), whole(item.get("truth")), text(item.get("name")))
-        for item in tree["items"]
-    )
-    width, height = tree["tile"]
-    return Gallery(image, (int(width), int(height)), int(tree["columns"]), tiles)
+    with _reading(listing):
+        tiles = tuple(
+            Tile(int(item["label"]), float(item["confidence"]), whole(item.get("truth")), text(item.get("name")))
+            for item in tree["items"]
+        )
+        width, height = tree["tile"]
+        return Gallery(image, (int(width), int(height)), int(tree["columns"]), tiles)
 
 
 def _pseudo_labels(path: Path) -> PseudoLabels | None:
     if not path.is_file():
         return None
-    with np.load(path, allow_pickle=False) as arrays:
+    with _reading(path), np.load(path, allow_pickle=False) as arrays:
         label = arrays["label"].astype(np.int64)
         truth = arrays["truth"].astype(np.int64) if "truth" in arrays else np.full_like(label, -1)
         return PseudoLabels(label, arrays["confidence"].astype(np.float64), truth)

@@ -48,8 +48,9 @@ def wilson(wrong: int, total: int, level: float = 0.95) -> Interval:
 def spread(values: Sequence[float]) -> Spread:
     """Mean and sample deviation of a measurement that was repeated.
 
-    >>> spread([0.17, 0.18, 0.19]).mean
-    0.18
+    >>> mean, deviation, n = spread([0.17, 0.18, 0.19])
+    >>> f"{mean:.2f} {deviation:.2f} {n}"
+    '0.18 0.01 3'
     >>> spread([0.17]).deviation is None
     True
     """

@@ -1,7 +1,7 @@
 """What a run is asked to do, as plain data that stops at the door.
 
-A request comes from the command line, ``FEWLABELS_*`` variables, a TOML file or ``fewlabels.fit``; all end as one frozen
-``Config``. ``plan_of`` turns its names into a ``Method`` with every override applied, and the loop never sees the names.
+A request comes from the command line, ``FEWLABELS_*`` variables, a TOML file or ``fewlabels.fit``; all end as one
+frozen ``Config``. ``plan_of`` turns its names into a ``Method`` with every override applied: the loop sees no names.
 """
 
 from __future__ import annotations

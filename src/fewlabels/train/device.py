@@ -50,6 +50,17 @@ def started_outside() -> bool:
     return "TORCHELASTIC_RUN_ID" in os.environ or int(os.environ.get("SLURM_NTASKS", "1")) > 1
 
 
+def processes(devices: int, nodes: int) -> tuple[int, int]:
+    """Processes on each node, and nodes: as asked, or as torchrun or Slurm have already started them."""
+    if "TORCHELASTIC_RUN_ID" in os.environ:
+        local, world = int(os.environ["LOCAL_WORLD_SIZE"]), int(os.environ["WORLD_SIZE"])
+        return local, world // local
+    if int(os.environ.get("SLURM_NTASKS", "1")) > 1:
+        there = int(os.environ.get("SLURM_NNODES", "1"))
+        return int(os.environ["SLURM_NTASKS"]) // there, there
+    return devices, nodes
+
+
 def make_fabric(*, device: str, precision: str, devices: int, nodes: int) -> Fabric:
     """The Fabric of a run. Several processes are spawned here unless torchrun or Slurm has started them."""
     outside = started_outside()

@@ -15,7 +15,7 @@ from fewlabels.data.batches import shard
 
 @dataclass(frozen=True)
 class Store:
-    """Images where the network is: on the device when they fit, else moved batch by batch from memory or a memory map."""
+    """Images where the network is: on the device when they fit, else moved a batch at a time from wherever they are."""
 
     pixels: UInt8[Tensor, "n ch h w"]
     device: torch.device

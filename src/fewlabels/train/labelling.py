@@ -27,7 +27,7 @@ from fewlabels.train.problem import Problem
 
 @dataclass
 class Pool:
-    """Pseudo-labelled images: positions among the unlabelled ones, what to predict for them, and the order of batches."""
+    """Pseudo-labelled images: positions among the unlabelled ones, what to predict for them, their order."""
 
     positions: Int[Tensor, " p"]
     labels: Int[Tensor, " p"]
@@ -70,7 +70,7 @@ def label_pool(
 ) -> Labelled:
     """Draw a pool, compute the outputs of labelled and pooled images, and let the labeler speak."""
     unlabeled, labeled = problem.split.unlabeled, problem.split.labeled
-    size = {"labeled": len(labeled), "all": None}.get(recipe.pool, recipe.pool)  # type: ignore[call-overload]
+    size = len(labeled) if recipe.pool == "labeled" else recipe.pool
     positions = draw_pool(len(unlabeled), size, draw)
     began = time.perf_counter()
     known = outputs(judge, problem.store, labeled, problem.clean, fabric)

@@ -1,7 +1,7 @@
 """The training loop: Algorithm 2, and every other method, step by step.
 
-This is the one place where things change in time. ``Training`` holds all of it, ``state`` and ``restore`` turn it into a
-tree for the checkpoint and back, and ``train_epoch`` moves it on.
+This is the one place where things change in time. ``Training`` holds all of it, ``state`` and ``restore`` turn it
+into a tree for the checkpoint and back, and ``train_epoch`` moves it on.
 """
 
 from __future__ import annotations
@@ -65,6 +65,11 @@ class Training:
         """The network whose outputs are judged."""
         return self.network if self.ema is None or self.method.recipe.evaluate == "student" else self.ema.module
 
+    @property
+    def done(self) -> bool:
+        """Whether the budget is spent."""
+        return self.clock.now(_common_time(self)).fraction >= 1.0
+
     def gather(self, rows: Tensor) -> Tensor:
         """Every rank's rows, without gradient."""
         rows = rows.detach()
@@ -76,7 +81,16 @@ class Training:
         return self.network if self.ema is None or self.method.recipe.match_with == "student" else self.ema.module
 
 
-def begin(problem: Problem, method: Method, network: nn.Module, clock: Clock, fabric: Fabric, *, seed: int) -> Training:
+def begin(
+    problem: Problem,
+    method: Method,
+    network: nn.Module,
+    clock: Clock,
+    fabric: Fabric,
+    *,
+    seed: int,
+    compiled: bool = False,
+) -> Training:
     """A run before its first step. ``network`` is on the device already."""
     recipe = method.recipe
     names = ("views", "terms", "pool", "order", "labeler", "labeled", "unlabeled")
@@ -87,7 +101,9 @@ def begin(problem: Problem, method: Method, network: nn.Module, clock: Clock, fa
     unlabeled = len(problem.split.unlabeled)
     ema = None if recipe.ema is None else Ema(network)
     optimizer = make_optimizer(network, recipe)
-    model, optimizer = fabric.setup(network, optimizer)
+    if fabric.world_size > 1 and problem.device.type == "cuda":  # gloo on CPUs has no synchronised statistics
+        network = nn.SyncBatchNorm.convert_sync_batchnorm(network)
+    model, optimizer = fabric.setup(torch.compile(network) if compiled else network, optimizer)
     prior = problem.class_counts / problem.class_counts.sum()
     return Training(
         problem=problem,

@@ -1,0 +1,326 @@
+"""A run from its request to its record: ``start`` and ``resume``, in one process or in several."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from lightning_fabric import Fabric
+from torch import nn
+from torch.multiprocessing.spawn import ProcessExitedException, ProcessRaisedException
+
+from fewlabels.data.images import Source
+from fewlabels.data.sources import open_source
+from fewlabels.errors import Diverged, InputError, RunError
+from fewlabels.methods.method import Method
+from fewlabels.models import build
+from fewlabels.train import checkpoint, record
+from fewlabels.train.artifacts import save_labelling
+from fewlabels.train.config import Config, from_toml, plan_of, to_toml
+from fewlabels.train.device import describe, make_fabric, pick_device, pick_precision, processes
+from fewlabels.train.folder import RunFolder, write_text
+from fewlabels.train.loop import Training, begin, judge, predict_part, restore, state, train_epoch, validate
+from fewlabels.train.problem import Problem, pose
+from fewlabels.train.schedule import Budget, Clock
+from fewlabels.train.weights import save_weights
+
+OWN_MODULE = "own"  # what a run calls a network that was passed in
+
+
+@dataclass(frozen=True)
+class Started:
+    """Told once, before the first step."""
+
+    folder: Path
+    config: Config
+    budget: Budget
+    labeled: int
+    unlabeled: int
+    validation: int
+    device: str
+    precision: str
+    world_size: int
+    epoch: int  # 0, or where a resumed run goes on
+    epoch_steps: int
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """Told after each epoch."""
+
+    metrics: dict[str, Any]
+    fraction: float  # of the budget
+
+
+@dataclass(frozen=True)
+class Finished:
+    """Told once, at the end."""
+
+    folder: Path
+    record: dict[str, Any]
+
+
+Event = Started | Epoch | Finished
+Listener = Callable[[Event], None]  # called in the first process; must survive pickling when there are several
+
+
+def silent(event: Event) -> None:
+    """Tell nobody."""
+
+
+def start(
+    config: Config,
+    folder: Path,
+    *,
+    source: Source | None = None,
+    network: nn.Module | None = None,
+    listener: Listener = silent,
+) -> dict[str, Any]:
+    """Train as asked, into a folder that must not exist; the record."""
+    RunFolder(folder).refuse_existing()
+    return _launch(config, folder, source, network, listener, saved=False)
+
+
+def resume(
+    folder: Path,
+    *,
+    source: Source | None = None,
+    network: nn.Module | None = None,
+    listener: Listener = silent,
+    device: str | None = None,
+    data_dir: str | None = None,
+) -> dict[str, Any]:
+    """Go on from the last checkpoint; the record. A finished run's record is returned as it is."""
+    run = RunFolder(folder)
+    if run.finished:
+        return finished_record(folder)
+    config = from_toml(run.config)
+    if device is not None or data_dir is not None:
+        config = dataclasses.replace(config, device=device or config.device, data_dir=data_dir or config.data_dir)
+    if not run.checkpoint.is_file():
+        raise InputError(f"{folder} has no {run.checkpoint.name}: it cannot be resumed; start a new run")
+    if config.model == OWN_MODULE and network is None:
+        raise InputError(
+            f"{folder} trains a module of your own: resume it from Python with fewlabels.resume(..., model=...)"
+        )
+    return _launch(config, folder, source, network, listener, saved=True)
+
+
+def finished_record(folder: Path) -> dict[str, Any]:
+    """The record of a run that has ended."""
+    run = RunFolder(folder)
+    if not run.path.is_dir():
+        raise InputError(f"there is no run folder {folder}")
+    if not run.finished:
+        raise InputError(f"{folder} has not ended: `fewlabels resume {folder}` first")
+    found: dict[str, Any] = json.loads(run.record.read_text(encoding="utf-8"))
+    return found
+
+
+def _launch(
+    config: Config, folder: Path, source: Source | None, network: nn.Module | None, listener: Listener, *, saved: bool
+) -> dict[str, Any]:
+    method = plan_of(config)
+    device = pick_device(config.device)
+    precision = pick_precision(config.precision, device)
+    devices, nodes = processes(config.devices, config.nodes)
+    if source is None:
+        source = open_source(config.data, data_dir=config.data_dir, size=config.size)
+    if network is not None:
+        config = dataclasses.replace(config, model=OWN_MODULE)
+    fabric = make_fabric(device=device, precision=precision, devices=devices, nodes=nodes)
+    sitting = _Sitting(config, method, folder, source, network, listener, precision, saved)
+    try:
+        result: dict[str, Any] = fabric.launch(_sit, sitting)
+    except ProcessRaisedException as error:
+        raise _told_by_child(str(error), folder) from None
+    except ProcessExitedException as error:
+        raise RunError(f"one of {devices} processes died ({error}): `fewlabels resume {folder}` goes on") from None
+    return result
+
+
+@dataclass(frozen=True)
+class _Sitting:
+    """All that a process needs to know; it is pickled on its way to a spawned one."""
+
+    config: Config
+    method: Method
+    folder: Path
+    source: Source
+    network: nn.Module | None
+    listener: Listener
+    precision: str
+    saved: bool
+
+
+def _told_by_child(text: str, folder: Path) -> Exception:
+    """The error a spawned process ended with, from the last line of its traceback."""
+    last = text.strip().splitlines()[-1]
+    name, _, message = last.partition(": ")
+    kinds: dict[str, type[Exception]] = {kind.__name__: kind for kind in (InputError, RunError, Diverged)}
+    kind = kinds.get(name.rpartition(".")[2])
+    if kind is not None:
+        return kind(message)
+    if last.startswith("KeyboardInterrupt"):
+        return RunError(f"interrupted: `fewlabels resume {folder}` goes on")
+    return RunError(f"a process failed: {text}\n`fewlabels resume {folder}` goes on from the last checkpoint")
+
+
+def _sit(fabric: Fabric, sitting: _Sitting) -> dict[str, Any]:
+    """One sitting of a run, from a fresh or a saved state to the record."""
+    config, folder = sitting.config, RunFolder(sitting.folder)
+    t = _prepare(fabric, sitting)
+    first = fabric.global_rank == 0
+    facts = record.provenance()
+    if sitting.saved:
+        restore(t, checkpoint.load(folder.checkpoint, kind="checkpoint"))
+        if first:
+            folder.drop_metrics_after(t.epoch)
+    elif first:
+        folder.path.mkdir(parents=True)
+        write_text(folder.config, to_toml(config))
+        checkpoint.save(folder.checkpoint, state(t), kind="checkpoint")
+    if first:
+        sitting.listener(_started(t, sitting))
+    while not t.done:
+        metrics = train_epoch(t)
+        judged = validate(t)
+        metrics["stage_seconds"] |= judged.pop("stage_seconds", {})
+        metrics |= {**judged, "seconds": t.clock.seconds}
+        if first:
+            folder.append_metrics(metrics)
+            checkpoint.save(folder.checkpoint, state(t), kind="checkpoint")
+            sitting.listener(Epoch(metrics, t.clock.fraction(t.clock.seconds)))
+    found = _conclude(t, sitting, facts)
+    if first:
+        if t.labelled is not None:
+            save_labelling(t, folder.path)
+        write_text(folder.record, json.dumps(found, indent=1) + "\n")
+        folder.checkpoint.unlink(missing_ok=True)
+        sitting.listener(Finished(folder.path, found))
+    fabric.barrier()
+    return found
+
+
+def _prepare(fabric: Fabric, sitting: _Sitting) -> Training:
+    config, method = sitting.config, sitting.method
+    problem = pose(sitting.source, config, method, fabric.device)
+    torch.manual_seed(config.seed)
+    network = sitting.network
+    if network is None:
+        channels = problem.source.shape[0]
+        network = build(_model_name(config, problem), classes=problem.classes, channels=channels)
+    network = network.to(fabric.device)
+    if fabric.device.type != "mps":
+        network = network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    _check_outputs(network, problem)
+    clock = Clock(_budget(config, method))
+    return begin(problem, method, network, clock, fabric, seed=config.seed, compiled=config.compile)
+
+
+def _model_name(config: Config, problem: Problem) -> str:
+    if config.model != "auto":
+        return config.model
+    return "small" if min(problem.source.shape[1:]) < 16 else "wrn-28-2"
+
+
+def _budget(config: Config, method: Method) -> Budget:
+    if config.minutes is not None:
+        return Budget(minutes=config.minutes)
+    return Budget(steps=config.steps or method.recipe.epochs * method.recipe.epoch_steps)
+
+
+@torch.no_grad()
+def _check_outputs(network: nn.Module, problem: Problem) -> None:
+    """A network of one's own must give one logit a class."""
+    was_training = network.training
+    out = network.eval()(problem.clean(problem.store.take(torch.arange(1))))
+    network.train(was_training)
+    if not isinstance(out, torch.Tensor) or out.shape != (1, problem.classes):
+        got = tuple(out.shape) if isinstance(out, torch.Tensor) else type(out).__name__
+        raise InputError(
+            f"the network gives {got} for one image, and {problem.classes} logits are needed: change its last layer"
+        )
+
+
+def _started(t: Training, sitting: _Sitting) -> Started:
+    return Started(
+        folder=sitting.folder,
+        config=sitting.config,
+        budget=t.clock.budget,
+        labeled=len(t.problem.split.labeled),
+        unlabeled=len(t.problem.split.unlabeled),
+        validation=0 if t.problem.validation is None else len(t.problem.validation.indices),
+        device=describe(t.fabric.device),
+        precision=sitting.precision,
+        world_size=t.fabric.world_size,
+        epoch=t.epoch,
+        epoch_steps=t.method.recipe.epoch_steps,
+    )
+
+
+def _conclude(t: Training, sitting: _Sitting, facts: dict[str, Any]) -> dict[str, Any]:
+    """Judge the last weights and the best ones, store the best, write the record (Sec. 6)."""
+    config, problem = sitting.config, t.problem
+    lines = RunFolder(sitting.folder).read_metrics()
+    last_test = None if problem.test is None else predict_part(t, t.judged, problem.test)
+    terminal_validation = lines[-1]["validation_error"] if lines else None
+    if t.best is not None:
+        t.judged.load_state_dict(t.best.weights)
+    found: dict[str, Any] = {
+        "schema_version": record.SCHEMA_VERSION,
+        "kind": "run",
+        "data": problem.source.name,
+        "method": config.method,
+        "recipe": config.recipe or "own",
+        "labels": len(problem.split.labeled),
+        "unlabeled": len(problem.split.unlabeled),
+        "seed": config.seed,
+        "preset": config.preset,
+        "model": config.model if config.model != "auto" else _model_name(config, problem),
+        "budget": {
+            "steps": t.clock.budget.steps,
+            "minutes": t.clock.budget.minutes,
+            "epochs": config.epochs,
+            "images": None,
+        },
+        "steps": t.clock.step,
+        "images": sum(line["images"] for line in lines),
+        "epochs": t.epoch,
+        "test_error": None,
+        "validation_error": None if t.best is None else t.best.validation_error,
+        "best_epoch": None if t.best is None else t.best.epoch,
+        "terminal": {"test_error": None, "validation_error": terminal_validation},
+        "classes": list(problem.source.classes),
+        "curve": record.curve(lines),
+        "config": record.request(config, t.method),
+        "seconds": t.clock.seconds,
+        "images_per_second": _rate(lines),
+        "device": describe(t.fabric.device),
+        "precision": sitting.precision,
+        "world_size": t.fabric.world_size,
+        **facts,
+    }
+    if t.best is not None and problem.validation is not None:
+        mistakes = judge(t, t.judged, problem.validation)
+        found |= {"validation_wrong": record.packed(mistakes), "validation_total": len(mistakes)}
+    if problem.test is not None and last_test is not None:
+        fields = record.test_fields(predict_part(t, t.judged, problem.test), last_test, problem.test.labels)
+        found["terminal"]["test_error"] = fields.pop("terminal_test_error")
+        found |= fields
+        if t.best is None:  # nothing chose a best epoch: only the terminal error is one that may be reported
+            found |= {"test_error": None, "test_interval": None, "test_counts": None}
+    if t.fabric.global_rank == 0:
+        save_weights(RunFolder(sitting.folder).weights, t.judged, problem, found["model"])
+    return found
+
+
+def _rate(lines: list[dict[str, Any]]) -> float | None:
+    """Images per second while training, over the whole run."""
+    seconds = sum(line["stage_seconds"]["train"] for line in lines)
+    return sum(line["images"] for line in lines) / seconds if seconds else None
