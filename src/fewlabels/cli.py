@@ -294,7 +294,7 @@ def evaluate(
     from fewlabels.train.judge import judge_run
 
     found = judge_run(run, source, data_dir=data_dir)
-    print(json.dumps(dataclasses.asdict(found)) if as_json else found)
+    print(json.dumps(found.as_dict()) if as_json else found)
 
 
 @app.command

@@ -14,7 +14,7 @@ from jaxtyping import UInt8
 from PIL import Image
 from torch import Tensor
 
-from fewlabels.data.images import UNKNOWN
+from fewlabels.data.images import UNKNOWN, Source
 from fewlabels.train.folder import write_text
 from fewlabels.train.loop import Training
 
@@ -23,7 +23,7 @@ COLUMNS = 20
 LONGEST = 48  # pixels of a picture's longer side
 
 
-def save_labelling(t: Training, folder: Path) -> None:
+def save_labelling(t: Training, source: Source, folder: Path) -> None:
     """Write ``plan.json``, ``pseudo_labels.npz``, ``gallery.png`` and ``gallery.json``."""
     assert t.labelled is not None
     found, problem = t.labelled, t.problem
@@ -31,7 +31,7 @@ def save_labelling(t: Training, folder: Path) -> None:
         tree = {
             "plan": matching.plan.matrix.tolist(),
             "cost": matching.cost_matrix.tolist(),
-            "classes": list(problem.source.classes),
+            "classes": list(source.classes),
         }
         write_text(folder / "plan.json", json.dumps(tree))
     rows = problem.split.unlabeled[found.positions]
@@ -41,9 +41,9 @@ def save_labelling(t: Training, folder: Path) -> None:
         folder / "pseudo_labels.npz", label=labels.numpy(), confidence=found.confidence.numpy(), truth=truth.numpy()
     )
     shown = torch.linspace(0, len(rows) - 1, min(PICTURES, len(rows))).long()
-    sheet, tile = _sheet(problem.source.train.pixels[rows[shown]])
+    sheet, tile = _sheet(source.train.pixels[rows[shown]])
     sheet.save(folder / "gallery.png", optimize=True)
-    paths = problem.source.train.paths
+    paths = source.train.paths
     items = [
         {
             "label": int(labels[i]),

@@ -76,7 +76,7 @@ def load(path: Path, *, kind: str) -> Tree:
 
 
 def _checksum(tensor: Tensor) -> int:
-    return zlib.crc32(tensor.contiguous().reshape(-1).view(torch.uint8).numpy())
+    return zlib.crc32(tensor.contiguous().reshape(-1).view(torch.uint8).numpy().data)
 
 
 def _flatten(node: Tree, tensors: dict[str, Tensor], path: str = "") -> Any:

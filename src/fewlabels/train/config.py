@@ -13,7 +13,8 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from fewlabels.errors import InputError
 from fewlabels.methods import METHODS, RECIPES
@@ -76,23 +77,68 @@ def pick(table: Mapping[str, Any], name: str, kind: str) -> Any:
 def plan_of(config: Config) -> Method:
     """The method a request names, with its recipe and its overrides in place."""
     method: Method = pick(METHODS, config.method, "method")
-    own = method.recipe
-    recipe: Recipe = own if config.recipe is None else pick(RECIPES, config.recipe, "recipe")(own)
-    knobs = {f.name for f in dataclasses.fields(method.labeler)} if dataclasses.is_dataclass(method.labeler) else set()
-    settings = {f.name for f in dataclasses.fields(Recipe)}
-    for name in config.overrides:
-        if name not in settings | knobs:
-            raise InputError(
-                f"method {config.method!r} with its recipe has no setting {name!r}.{nearest(name, settings | knobs)}"
-            )
+    recipe: Recipe = method.recipe if config.recipe is None else pick(RECIPES, config.recipe, "recipe")(method.recipe)
+    labeler: Any = method.labeler
+    settings = get_type_hints(Recipe)
+    knobs = {} if labeler is None else get_type_hints(type(labeler))
+    for name, value in config.overrides.items():
+        if name not in {**settings, **knobs}:
+            known = nearest(name, {**settings, **knobs})
+            raise InputError(f"method {config.method!r} with its recipe has no setting {name!r}.{known}")
+        check_value(name, value, {**settings, **knobs}[name])
     chosen = {name: value for name, value in config.overrides.items() if value is not None}
-    labeler = method.labeler
     if mine := {name: value for name, value in chosen.items() if name in knobs}:
-        labeler = dataclasses.replace(labeler, **mine)  # type: ignore[type-var]
-    recipe = dataclasses.replace(recipe, **{name: value for name, value in chosen.items() if name in settings})
+        labeler = dataclasses.replace(labeler, **mine)
+    chosen_settings: dict[str, Any] = {name: value for name, value in chosen.items() if name in settings}
     if config.epochs is not None:
-        recipe = dataclasses.replace(recipe, epochs=config.epochs)
-    return dataclasses.replace(method, labeler=labeler, recipe=recipe)
+        chosen_settings["epochs"] = config.epochs
+    return dataclasses.replace(method, labeler=labeler, recipe=dataclasses.replace(recipe, **chosen_settings))
+
+
+def check_value(name: str, value: Value, hint: Any) -> None:
+    """Refuse a setting whose value is not of its type: it would fail, or be ignored, far from here.
+
+    >>> check_value("ema", 0.99, float | None)
+    >>> check_value("schedule", "linear", Literal["constant", "cosine"])
+    Traceback (most recent call last):
+    fewlabels.errors.InputError: schedule is 'linear': give 'constant' or 'cosine'
+    """
+    if value is not None and not _fits(value, hint):
+        raise InputError(f"{name} is {value!r}: give {_in_words(hint)}")
+
+
+def _fits(value: Any, hint: Any) -> bool:
+    if get_origin(hint) in (Union, UnionType):
+        return any(_fits(value, part) for part in get_args(hint))
+    if get_origin(hint) is Literal:
+        return value in get_args(hint)
+    if get_origin(hint) is tuple:
+        return isinstance(value, tuple) and all(_fits(item, get_args(hint)[0]) for item in value)
+    if hint in (int, float):
+        return isinstance(value, int if hint is int else int | float) and not isinstance(value, bool)
+    return isinstance(value, hint)
+
+
+_WORDS = {int: "a whole number", float: "a number", bool: "true or false", str: "a word", NoneType: ""}
+
+
+def _in_words(hint: Any) -> str:
+    """What a type asks for.
+
+    >>> _in_words(int | Literal["labeled", "all"])
+    "a whole number, 'labeled' or 'all'"
+    """
+    parts = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+    words: list[str] = []
+    for part in parts:
+        if get_origin(part) is Literal:
+            words += [repr(choice) for choice in get_args(part)]
+        elif get_origin(part) is tuple:
+            words.append(f"a list, each of it {_in_words(get_args(part)[0])}")
+        else:
+            words.append(_WORDS.get(part, getattr(part, "__name__", str(part))))
+    words = [word for word in words if word]
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
 
 
 def to_toml(config: Config) -> str:

@@ -77,7 +77,7 @@ def make_fabric(*, device: str, precision: str, devices: int, nodes: int) -> Fab
         devices=devices,
         num_nodes=nodes,
         strategy=strategy,
-        precision=PRECISIONS[precision],  # type: ignore[arg-type]
+        precision=PRECISIONS[precision],
     )
 
 

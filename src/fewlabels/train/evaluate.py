@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Bool, Float, Int, UInt8
+from jaxtyping import Bool, Float, Int, Shaped
 from lightning_fabric import Fabric
 from torch import Tensor, nn
 
@@ -15,23 +15,31 @@ from fewlabels.data.batches import shard
 
 @dataclass(frozen=True)
 class Store:
-    """Images where the network is: on the device when they fit, else moved a batch at a time from wherever they are."""
+    """Samples where the network is: on the device when they fit, else moved a batch at a time from wherever they are.
 
-    pixels: UInt8[Tensor, "n ch h w"]
+    A sample is an image, pixels of bytes, or a row of features.
+    """
+
+    samples: Shaped[Tensor, "n *shape"]
     device: torch.device
 
     @classmethod
-    def place(cls, pixels: UInt8[Tensor, "n ch h w"], device: torch.device) -> Store:
-        """Keep the images on a GPU if they take less than a quarter of its free memory."""
-        fits = device.type == "cuda" and pixels.nbytes < torch.cuda.mem_get_info(device)[0] / 4
-        return cls(pixels.to(device) if fits else pixels, device)
+    def place(cls, samples: Shaped[Tensor, "n *shape"], device: torch.device) -> Store:
+        """Keep the samples on a GPU if they take less than a quarter of its free memory."""
+        fits = device.type == "cuda" and samples.nbytes < torch.cuda.mem_get_info(device)[0] / 4
+        return cls(samples.to(device) if fits else samples, device)
 
-    def take(self, indices: Int[Tensor, " b"]) -> UInt8[Tensor, "b ch h w"]:
+    def take(self, indices: Int[Tensor, " b"]) -> Shaped[Tensor, "b *shape"]:
         """A batch, on the device."""
-        return self.pixels[indices.to(self.pixels.device)].to(self.device, non_blocking=True)
+        return self.samples[indices.to(self.samples.device)].to(self.device, non_blocking=True)
 
 
-Clean = Callable[[UInt8[Tensor, "b ch h w"]], Float[Tensor, "b ch h w"]]
+Clean = Callable[[Tensor], Tensor]  # samples as the network sees them, not augmented
+
+
+def laid_out(samples: Float[Tensor, "b *shape"]) -> Float[Tensor, "b *shape"]:
+    """Channels last, where there are channels: what convolutions are fastest with."""
+    return samples.contiguous(memory_format=torch.channels_last) if samples.ndim == 4 else samples
 
 
 @torch.no_grad()
@@ -56,8 +64,8 @@ def outputs(
     rows = []
     for part in mine.split(batch):
         with fabric.autocast():
-            images = clean(store.take(part)).contiguous(memory_format=torch.channels_last)
-            out = inner.features(images) if features else inner(images)
+            seen = laid_out(clean(store.take(part)))
+            out = inner.features(seen) if features else inner(seen)  # type: ignore[operator]
         rows.append(out.float() if features else torch.softmax(out.float(), dim=1))
     inner.train(was_training)
     return gather(torch.cat(rows), len(indices), fabric)

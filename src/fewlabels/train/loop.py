@@ -21,7 +21,7 @@ from fewlabels.data.batches import Stream, shard
 from fewlabels.errors import Diverged
 from fewlabels.methods.method import Batch, Method, State, Step, weight_at
 from fewlabels.models.ema import Ema
-from fewlabels.train.evaluate import outputs, wrong
+from fewlabels.train.evaluate import laid_out, outputs, wrong
 from fewlabels.train.labelling import Labelled, Pool, label_pool, restore_pool
 from fewlabels.train.optimizer import make_optimizer, set_learning_rate
 from fewlabels.train.problem import Part, Problem
@@ -99,7 +99,7 @@ def begin(
         for i, name in enumerate(names)
     }
     unlabeled = len(problem.split.unlabeled)
-    ema = None if recipe.ema is None else Ema(network)
+    ema = Ema(network) if recipe.ema else None
     optimizer = make_optimizer(network, recipe)
     if fabric.world_size > 1 and problem.device.type == "cuda":  # gloo on CPUs has no synchronised statistics
         network = nn.SyncBatchNorm.convert_sync_batchnorm(network)
@@ -183,7 +183,7 @@ def _step(t: Training, where: Step) -> tuple[Tensor, int]:
     )
     seen = torch.cat([images, views[-1]]) if views else images
     with t.fabric.autocast():
-        logits = t.model(seen.contiguous(memory_format=torch.channels_last)).float()
+        logits = t.model(laid_out(seen)).float()
     known, student = logits.split([len(images), len(seen) - len(images)])
     # Eq. (5). A rank's mean counts as much as the rows behind it, so the split over ranks does not change the loss.
     loss = _share(t, len(images), count) * F.cross_entropy(known, labels)
@@ -229,7 +229,7 @@ def _unlabeled_rows(t: Training) -> Int[Tensor, " u"] | None:
     return None if t.unlabeled is None else next(t.unlabeled)
 
 
-def _see(t: Training, view: View, indices: Int[Tensor, " b"]) -> Float[Tensor, "m ch h w"]:
+def _see(t: Training, view: View, indices: Int[Tensor, " b"]) -> Float[Tensor, "m *shape"]:
     """This rank's rows of a global batch, as a view shows them."""
     mine = _mine(t, len(indices))
     draws = Draws(t.generators["views"], len(indices), mine.start, mine.stop - mine.start)

@@ -1,8 +1,10 @@
-"""What a run works on: a source, its split, and the functions that turn its bytes into batches."""
+"""What a run works on: a split of some samples, and the functions that turn them into batches."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from jaxtyping import Int
@@ -10,17 +12,17 @@ from torch import Tensor
 
 from fewlabels.data.augment import View, make_view
 from fewlabels.data.images import Images, Sealed, Source, seal
-from fewlabels.data.normalize import Normalizer, fit
+from fewlabels.data.normalize import Normalizer
 from fewlabels.data.splits import Split, draw_split
 from fewlabels.errors import InputError
 from fewlabels.methods.method import Method
 from fewlabels.train.config import Config
-from fewlabels.train.evaluate import Store
+from fewlabels.train.evaluate import Clean, Store
 
 
 @dataclass(frozen=True)
 class Part:
-    """Labelled images that judge: a validation or a test part."""
+    """Labelled samples that judge: a validation or a test part."""
 
     store: Store
     indices: Int[Tensor, " n"]
@@ -29,43 +31,33 @@ class Part:
 
 @dataclass(frozen=True)
 class Problem:
-    """Everything about the data that the loop asks for. Labels of unlabelled images are sealed."""
+    """Everything about the data that the loop asks for. Labels of unlabelled samples are sealed."""
 
-    source: Source
+    classes: int
     split: Split
-    labels: Int[Tensor, " n"]  # of the training images, UNKNOWN where training may not look
+    labels: Int[Tensor, " n"]  # of the training samples, UNKNOWN where training may not look
     truth: Sealed
-    normalizer: Normalizer
     store: Store
-    clean: Normalizer  # the same, where the network is
+    clean: Clean
+    view: Callable[[str], View]
     validation: Part | None
     test: Part | None
     device: torch.device
 
     @property
-    def classes(self) -> int:
-        """How many there are."""
-        return len(self.source.classes)
-
-    @property
     def class_counts(self) -> Int[Tensor, " c"]:
-        """Labelled images of each class."""
+        """Labelled samples of each class."""
         return torch.bincount(self.labels[self.split.labeled], minlength=self.classes)
 
-    def view(self, name: str) -> View:
-        """A view of this source's images."""
-        return make_view(name, self.clean, flip=self.source.flip, noise=self.source.noise)
 
-
-def pose(source: Source, config: Config, method: Method, device: torch.device) -> Problem:
-    """Draw the split, seal the labels, fit the normalisation."""
+def pose(source: Source, normalizer: Normalizer, config: Config, method: Method, device: torch.device) -> Problem:
+    """Draw the split and seal the labels of a source of images."""
     labels = source.train.labels
-    count = config.labels if config.labels is not None else source.default_labels
     own = source.validation is not None
     split = draw_split(
         labels,
         classes=len(source.classes),
-        count=count,
+        count=config.labels if config.labels is not None else source.default_labels,
         per=config.stratify,  # type: ignore[arg-type]
         validation=None if own else config.validation or source.validation_size or "tenth",
         unlabeled=config.unlabeled,
@@ -81,15 +73,15 @@ def pose(source: Source, config: Config, method: Method, device: torch.device) -
     validation = _part(source.validation, device)
     if not own and len(split.validation):
         validation = Part(store, split.validation, labels[split.validation])
-    normalizer = fit(config.normalize or source.normalize, source.train.pixels)
+    clean = normalizer.to(device)
     return Problem(
-        source=source,
+        classes=len(source.classes),
         split=split,
         labels=shown,
         truth=truth,
-        normalizer=normalizer,
-        clean=normalizer.to(device),
         store=store,
+        clean=clean,
+        view=partial(make_view, normalizer=clean, flip=source.flip, noise=source.noise),
         validation=validation,
         test=_part(source.test, device),
         device=device,

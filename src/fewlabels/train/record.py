@@ -1,14 +1,9 @@
-"""The run record: one JSON object that tables, figures and pages are made from, with its provenance."""
+"""The parts of a run record, the one JSON object that tables, figures and pages are made from."""
 
 from __future__ import annotations
 
 import base64
 import dataclasses
-import importlib.metadata
-import platform
-import subprocess
-from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,39 +17,6 @@ from fewlabels.train.config import Config
 
 SCHEMA_VERSION = 1
 CURVES = ("epoch", "step", "loss", "validation_error", "transport_cost", "pseudo_label_accuracy", "classifier_accuracy")
-
-
-def provenance() -> dict[str, Any]:
-    """Versions, commit and the time of day."""
-    packages = ("fewlabels", "torch", "lightning-fabric", "numpy", "POT")
-    return {
-        "versions": {"python": platform.python_version(), **{p: importlib.metadata.version(p) for p in packages}},
-        "commit": _commit(),
-        "started": datetime.now(UTC).isoformat(timespec="seconds"),
-    }
-
-
-def _commit() -> str | None:
-    """The commit of the source tree this package runs from; None when it is an installed copy."""
-    here = Path(__file__).resolve().parent
-    try:
-        found = subprocess.run(
-            ["git", "-C", str(here), "ls-files", "--error-unmatch", Path(__file__).name],
-            capture_output=True,
-            timeout=10,
-        )
-        if found.returncode:
-            return None
-        described = subprocess.run(
-            ["git", "-C", str(here), "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"],
-            capture_output=True,
-            text=True,
-            timeout=10,
-            check=True,
-        )
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return described.stdout.strip()
 
 
 def request(config: Config, method: Method) -> dict[str, Any]:

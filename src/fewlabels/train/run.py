@@ -15,17 +15,20 @@ from torch import nn
 from torch.multiprocessing.spawn import ProcessExitedException, ProcessRaisedException
 
 from fewlabels.data.images import Source
+from fewlabels.data.normalize import Normalizer, fit
 from fewlabels.data.sources import open_source
 from fewlabels.errors import Diverged, InputError, RunError
 from fewlabels.methods.method import Method
 from fewlabels.models import build
-from fewlabels.train import checkpoint, record
+from fewlabels.train import checkpoint
 from fewlabels.train.artifacts import save_labelling
+from fewlabels.train.conclude import conclude, model_name
 from fewlabels.train.config import Config, from_toml, plan_of, to_toml
 from fewlabels.train.device import describe, make_fabric, pick_device, pick_precision, processes
 from fewlabels.train.folder import RunFolder, write_text
-from fewlabels.train.loop import Training, begin, judge, predict_part, restore, state, train_epoch, validate
+from fewlabels.train.loop import Training, begin, restore, state, train_epoch, validate
 from fewlabels.train.problem import Problem, pose
+from fewlabels.train.provenance import provenance
 from fewlabels.train.schedule import Budget, Clock
 from fewlabels.train.weights import save_weights
 
@@ -174,9 +177,9 @@ def _told_by_child(text: str, folder: Path) -> Exception:
 def _sit(fabric: Fabric, sitting: _Sitting) -> dict[str, Any]:
     """One sitting of a run, from a fresh or a saved state to the record."""
     config, folder = sitting.config, RunFolder(sitting.folder)
-    t = _prepare(fabric, sitting)
+    t, normalizer = _prepare(fabric, sitting)
     first = fabric.global_rank == 0
-    facts = record.provenance()
+    facts = provenance()
     if sitting.saved:
         restore(t, checkpoint.load(folder.checkpoint, kind="checkpoint"))
         if first:
@@ -196,10 +199,11 @@ def _sit(fabric: Fabric, sitting: _Sitting) -> dict[str, Any]:
             folder.append_metrics(metrics)
             checkpoint.save(folder.checkpoint, state(t), kind="checkpoint")
             sitting.listener(Epoch(metrics, t.clock.fraction(t.clock.seconds)))
-    found = _conclude(t, sitting, facts)
+    found = conclude(t, folder, config, sitting.source) | {"precision": sitting.precision} | facts
     if first:
+        save_weights(folder.weights, t.judged, sitting.source, normalizer, found["model"])
         if t.labelled is not None:
-            save_labelling(t, folder.path)
+            save_labelling(t, sitting.source, folder.path)
         write_text(folder.record, json.dumps(found, indent=1) + "\n")
         folder.checkpoint.unlink(missing_ok=True)
         sitting.listener(Finished(folder.path, found))
@@ -207,26 +211,20 @@ def _sit(fabric: Fabric, sitting: _Sitting) -> dict[str, Any]:
     return found
 
 
-def _prepare(fabric: Fabric, sitting: _Sitting) -> Training:
-    config, method = sitting.config, sitting.method
-    problem = pose(sitting.source, config, method, fabric.device)
+def _prepare(fabric: Fabric, sitting: _Sitting) -> tuple[Training, Normalizer]:
+    config, method, source = sitting.config, sitting.method, sitting.source
+    normalizer = fit(config.normalize or source.normalize, source.train.pixels)
+    problem = pose(source, normalizer, config, method, fabric.device)
     torch.manual_seed(config.seed)
     network = sitting.network
     if network is None:
-        channels = problem.source.shape[0]
-        network = build(_model_name(config, problem), classes=problem.classes, channels=channels)
+        network = build(model_name(config, source), classes=problem.classes, channels=source.shape[0])
     network = network.to(fabric.device)
     if fabric.device.type != "mps":
         network = network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     _check_outputs(network, problem)
     clock = Clock(_budget(config, method))
-    return begin(problem, method, network, clock, fabric, seed=config.seed, compiled=config.compile)
-
-
-def _model_name(config: Config, problem: Problem) -> str:
-    if config.model != "auto":
-        return config.model
-    return "small" if min(problem.source.shape[1:]) < 16 else "wrn-28-2"
+    return begin(problem, method, network, clock, fabric, seed=config.seed, compiled=config.compile), normalizer
 
 
 def _budget(config: Config, method: Method) -> Budget:
@@ -262,65 +260,3 @@ def _started(t: Training, sitting: _Sitting) -> Started:
         epoch=t.epoch,
         epoch_steps=t.method.recipe.epoch_steps,
     )
-
-
-def _conclude(t: Training, sitting: _Sitting, facts: dict[str, Any]) -> dict[str, Any]:
-    """Judge the last weights and the best ones, store the best, write the record (Sec. 6)."""
-    config, problem = sitting.config, t.problem
-    lines = RunFolder(sitting.folder).read_metrics()
-    last_test = None if problem.test is None else predict_part(t, t.judged, problem.test)
-    terminal_validation = lines[-1]["validation_error"] if lines else None
-    if t.best is not None:
-        t.judged.load_state_dict(t.best.weights)
-    found: dict[str, Any] = {
-        "schema_version": record.SCHEMA_VERSION,
-        "kind": "run",
-        "data": problem.source.name,
-        "method": config.method,
-        "recipe": config.recipe or "own",
-        "labels": len(problem.split.labeled),
-        "unlabeled": len(problem.split.unlabeled),
-        "seed": config.seed,
-        "preset": config.preset,
-        "model": config.model if config.model != "auto" else _model_name(config, problem),
-        "budget": {
-            "steps": t.clock.budget.steps,
-            "minutes": t.clock.budget.minutes,
-            "epochs": config.epochs,
-            "images": None,
-        },
-        "steps": t.clock.step,
-        "images": sum(line["images"] for line in lines),
-        "epochs": t.epoch,
-        "test_error": None,
-        "validation_error": None if t.best is None else t.best.validation_error,
-        "best_epoch": None if t.best is None else t.best.epoch,
-        "terminal": {"test_error": None, "validation_error": terminal_validation},
-        "classes": list(problem.source.classes),
-        "curve": record.curve(lines),
-        "config": record.request(config, t.method),
-        "seconds": t.clock.seconds,
-        "images_per_second": _rate(lines),
-        "device": describe(t.fabric.device),
-        "precision": sitting.precision,
-        "world_size": t.fabric.world_size,
-        **facts,
-    }
-    if t.best is not None and problem.validation is not None:
-        mistakes = judge(t, t.judged, problem.validation)
-        found |= {"validation_wrong": record.packed(mistakes), "validation_total": len(mistakes)}
-    if problem.test is not None and last_test is not None:
-        fields = record.test_fields(predict_part(t, t.judged, problem.test), last_test, problem.test.labels)
-        found["terminal"]["test_error"] = fields.pop("terminal_test_error")
-        found |= fields
-        if t.best is None:  # nothing chose a best epoch: only the terminal error is one that may be reported
-            found |= {"test_error": None, "test_interval": None, "test_counts": None}
-    if t.fabric.global_rank == 0:
-        save_weights(RunFolder(sitting.folder).weights, t.judged, problem, found["model"])
-    return found
-
-
-def _rate(lines: list[dict[str, Any]]) -> float | None:
-    """Images per second while training, over the whole run."""
-    seconds = sum(line["stage_seconds"]["train"] for line in lines)
-    return sum(line["images"] for line in lines) / seconds if seconds else None

@@ -9,11 +9,11 @@ import torch
 from jaxtyping import Float, UInt8
 from torch import Tensor, nn
 
+from fewlabels.data.images import Source
 from fewlabels.data.normalize import Normalizer
 from fewlabels.errors import InputError
 from fewlabels.models import BACKBONES, build
 from fewlabels.train import checkpoint
-from fewlabels.train.problem import Problem
 
 
 @dataclass(frozen=True)
@@ -39,13 +39,13 @@ class Classifier:
         return torch.cat(rows) if rows else torch.empty(0, len(self.classes))
 
 
-def save_weights(path: Path, network: nn.Module, problem: Problem, model: str) -> None:
+def save_weights(path: Path, network: nn.Module, source: Source, normalizer: Normalizer, model: str) -> None:
     """Write a trained network."""
     tree = {
         "model": model,
-        "classes": list(problem.source.classes),
-        "shape": list(problem.source.shape),
-        "normalizer": {"name": problem.normalizer.name, "tensors": problem.normalizer.state()},
+        "classes": list(source.classes),
+        "shape": list(source.shape),
+        "normalizer": {"name": normalizer.name, "tensors": normalizer.state()},
         "weights": network.state_dict(),
     }
     checkpoint.save(path, tree, kind="weights")

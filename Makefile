@@ -1,0 +1,45 @@
+# `make train` and `make test` work from a bare checkout: each makes .venv first, with the versions of constraints.txt.
+PYTHON ?= python3
+EXTRAS ?= dev
+WORKERS ?= 2
+BIN := .venv/bin
+
+.PHONY: train test lint types unit bench bench-ot bench-methods wheel clean
+
+train: .venv/ready
+	$(BIN)/fewlabels train digits
+
+test: lint types unit
+
+lint: .venv/ready
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: .venv/ready
+	$(BIN)/mypy
+
+unit: .venv/ready
+	$(BIN)/pytest -q -n $(WORKERS) --dist worksteal --durations 15
+
+bench: .venv/ready
+	$(BIN)/python benchmarks/data.py
+	$(BIN)/python benchmarks/training.py
+
+bench-ot: .venv/ready
+	$(BIN)/python benchmarks/ot_solvers.py
+	$(BIN)/python benchmarks/ot_clusters.py
+
+bench-methods: .venv/ready
+	$(BIN)/python benchmarks/methods.py
+	$(BIN)/python benchmarks/estimators.py
+
+wheel: .venv/ready
+	$(BIN)/python -m build --outdir dist
+
+.venv/ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[$(EXTRAS)]"
+	touch $@
+
+clean:
+	rm -rf .venv build dist .mypy_cache .ruff_cache .hypothesis
