@@ -4,6 +4,7 @@ One function a verb: ``sinkhorn`` and ``exact`` solve for a plan, ``wasserstein`
 ``wasserstein_matrix`` every pair of two families, ``nested_wasserstein`` measures of measures.
 """
 
+from fewlabels.ot.barycenter import barycenter_clusters
 from fewlabels.ot.cost import distance_cost
 from fewlabels.ot.exact import Exact, exact
 from fewlabels.ot.nested import nested_plan, nested_wasserstein
@@ -18,6 +19,7 @@ __all__ = [
     "NotConverged",
     "Plan",
     "Sinkhorn",
+    "barycenter_clusters",
     "distance_cost",
     "exact",
     "nested_plan",
