@@ -18,6 +18,7 @@ class Request:
     data_dir: Path
     size: int | None = None  # the side images are resized to; None: 32, or the side all of them have
     extra_unlabeled: int | None = None  # how many of svhn-extra's additional images; None: all
+    flip: bool | None = None  # whether a mirrored image keeps its class; None: the source's own answer
 
 
 def data_home(data_dir: str | Path | None = None) -> Path:
@@ -59,6 +60,6 @@ def keep_size(request: Request, side: int) -> None:
     """Refuse another size than the one a data set has."""
     if request.size not in (None, side):
         raise InputError(
-            f"size {request.size} was asked for, but {request.spec} has images of {side} x {side} and is never resized: "
-            "leave the size out"
+            f"size {request.size} was asked for, but {request.spec} has images of {side} x {side} and is never "
+            "resized: leave the size out"
         )
