@@ -1,7 +1,7 @@
 """Run records: one JSON object a run, the only thing tables, figures and pages are made from.
 
-Fields that a run could not know are None. The schema's version is the one thing read strictly, so that a number is never
-taken for what it is not.
+Fields that a run could not know are None. The schema's version is the one thing read strictly, so that a number is
+never taken for what it is not.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ def record_files(path: Path) -> list[Path]:
 
 
 def read_file(path: Path) -> Iterator[tuple[str, Record]]:
-    """The records of one file and where each stands. Lines of another kind than ``run`` (benchmarks, say) are passed over."""
+    """The records of one file and where each stands. Lines of another kind than ``run`` are passed over."""
     text = path.read_text(encoding="utf-8")
     lines = [text] if path.suffix == ".json" else text.splitlines()
     for number, line in enumerate(lines, start=1):
@@ -159,13 +159,15 @@ def _object(line: str, where: str) -> dict[str, Any]:
 def parse_record(tree: Mapping[str, Any], where: str = "the record") -> Record:
     """A record from its JSON object.
 
-    >>> parse_record({"schema_version": 1, "data": "digits", "method": "rot", "labels": 100, "seed": 0}).test_error is None
+    >>> record = parse_record({"schema_version": 1, "data": "digits", "method": "rot", "labels": 100, "seed": 0})
+    >>> record.test_error is None
     True
     """
     version = tree.get("schema_version")
     if version != SCHEMA_VERSION:
         raise InputError(
-            f"{where} has schema version {version!r}, and this fewlabels reads {SCHEMA_VERSION}: use the one that wrote it"
+            f"{where} has schema version {version!r}, and this fewlabels reads {SCHEMA_VERSION}: "
+            "use the one that wrote it"
         )
     missing = [key for key in ("data", "method", "labels", "seed") if tree.get(key) is None]
     if missing:
@@ -188,7 +190,10 @@ def _record(tree: Mapping[str, Any]) -> Record:
         unlabeled=whole(tree.get("unlabeled")),
         preset=text(tree.get("preset")),
         budget=Budget(
-            *(whole(budget.get(key)) for key in ("steps", "images", "epochs")), number(budget.get("minutes"))
+            steps=whole(budget.get("steps")),
+            images=whole(budget.get("images")),
+            epochs=whole(budget.get("epochs")),
+            minutes=number(budget.get("minutes")),
         ),
         test_error=number(tree.get("test_error")),
         validation_error=number(tree.get("validation_error")),

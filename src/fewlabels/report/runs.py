@@ -91,7 +91,7 @@ class Run:
 
 
 def read_runs(paths: Iterable[Path]) -> tuple[Run, ...]:
-    """The runs of these run folders, record files, or folders of either; a run found both ways comes from its folder."""
+    """The runs of these run folders, record files, or folders of either; one found both ways comes from its folder."""
     paths = tuple(paths)
     found = [run for path in paths for run in _runs_at(path)]
     if not found:
@@ -162,7 +162,8 @@ def _finished(path: Path) -> Record:
 def _unfinished(config: Mapping[str, Any], lines: Sequence[Mapping[str, Any]]) -> Record:
     flat = {key.rpartition(".")[2]: value for key, value in reversed(flatten(config).items())}
     errors = [(error, line) for line in lines if (error := number(line.get("validation_error"))) is not None]
-    best = min(errors, key=lambda pair: pair[0], default=(None, {}))
+    nothing: tuple[float | None, Mapping[str, Any]] = (None, {})
+    best = min(errors, key=lambda pair: pair[0], default=nothing)
     return Record(
         data=str(flat.get("data", flat.get("source", "unknown data"))),
         method=str(flat.get("method", "unknown method")),
@@ -182,7 +183,7 @@ def _value(line: Mapping[str, Any], key: str) -> Any:
 
 
 def _epochs(path: Path) -> list[dict[str, Any]]:
-    """One line an epoch, in order. After a resume the later line of an epoch counts; a torn last line is still being written."""
+    """One line an epoch, in order. After a resume an epoch's later line counts; a torn last line is being written."""
     if not path.is_file():
         return []
     lines = path.read_text(encoding="utf-8").splitlines()

@@ -1,4 +1,4 @@
-"""How sure a measured error is: Wilson's interval, the deviation over seeds, Hoeffding's bound, small validation sets."""
+"""How sure a measured error is: Wilson's interval, deviation over seeds, Hoeffding's bound, small validation sets."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class Spread(NamedTuple):
 def wilson(wrong: int, total: int, level: float = 0.95) -> Interval:
     """Wilson's score interval for a share of which ``wrong`` in ``total`` was seen.
 
-    The p with (wrong / total - p)^2 <= z^2 p (1 - p) / total. Unlike the normal interval it stays within [0, 1] and keeps a
-    width when nothing, or everything, is wrong.
+    The p with (wrong / total - p)^2 <= z^2 p (1 - p) / total. Unlike the normal interval it stays within [0, 1] and
+    keeps a width when nothing, or everything, is wrong.
 
     >>> low, high = wilson(1800, 10_000)
     >>> f"{low:.4f} {high:.4f}"
@@ -80,7 +80,7 @@ def hoeffding_samples(deviation: float, confidence: float = 0.95) -> int:
 
 
 def subset_errors(wrong: NDArray[np.bool_], size: int, rng: np.random.Generator) -> NDArray[np.float64]:
-    """The errors of non-overlapping validation sets of one size, drawn at random from the whole (App. F, Fig. 3a and 4a).
+    """The errors of non-overlapping validation sets of one size, drawn at random from the whole (App. F, Fig. 3a, 4a).
 
     >>> wrong = np.arange(1000) % 10 == 0
     >>> errors = subset_errors(wrong, 250, np.random.default_rng(0))
