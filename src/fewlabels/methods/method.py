@@ -43,10 +43,10 @@ class Batch:
     ones: ``logits`` and ``student`` are its outputs, so a term that needs no other pass costs none.
     """
 
-    images: Float[Tensor, "l ch h w"]
+    images: Float[Tensor, "l *shape"]
     labels: Int[Tensor, " l"]
     logits: Float[Tensor, "l c"]
-    views: tuple[Float[Tensor, "u ch h w"], ...]
+    views: tuple[Float[Tensor, "u *shape"], ...]
     student: Float[Tensor, "u c"]
     indices: Int[Tensor, " u"]  # which unlabelled images these are, 0 .. n_u - 1
     generator: Generator  # for terms that draw; on the images' device, and nobody else's stream
@@ -83,7 +83,7 @@ class Recipe:
     labeled_batch: int = 64
     unlabeled_batch: int = 128
     supervised_batch: int | None = None  # labelled images a step when nothing unlabelled is used; None: labeled_batch
-    labeled_loss: Literal["mean", "batch"] = "mean"  # divided by the labelled images, or by the whole batch (Oliver)
+    divide_by: Literal["part", "batch"] = "part"  # each part of the loss by its own images, or both by all (Oliver)
     labeled_view: str = "strong"
     unlabeled_views: tuple[str, ...] = ("strong",)
     epoch_steps: int = 64

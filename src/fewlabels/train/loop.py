@@ -187,16 +187,16 @@ def _step(t: Training, where: Step) -> tuple[Tensor, int]:
     known, student = logits.split([len(images), len(seen) - len(images)])
     # Eq. (5). A rank's mean counts as much as the rows behind it, so the split over ranks does not change the loss.
     loss = _share(t, len(images), count) * F.cross_entropy(known, labels)
-    if recipe.labeled_loss == "batch" and rows is not None:
-        loss = loss * count / (count + len(rows))
     if rows is not None and chosen is not None:
         mine = _mine(t, len(rows))
-        loss = loss + _share(t, len(student), len(rows)) * _unlabeled_loss(
+        other = _share(t, len(student), len(rows)) * _unlabeled_loss(
             t,
             Batch(images, labels, known, views, student, chosen[mine], t.generators["terms"], t.gather),
             rows[mine],
             where,
         )
+        part = count / (count + len(rows))
+        loss = part * loss + (1 - part) * other if recipe.divide_by == "batch" else loss + other
     t.optimizer.zero_grad(set_to_none=True)
     t.fabric.backward(loss)
     t.optimizer.step()
