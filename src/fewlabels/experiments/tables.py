@@ -1,0 +1,30 @@
+"""Tables of an experiment, in the three forms in which they are wanted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from fewlabels.experiments.experiment import Drawing
+from fewlabels.report.tables import Setting, error_table
+from fewlabels.train.config import Config
+from fewlabels.train.folder import write_text
+
+
+def draw_table(drawing: Drawing) -> tuple[Path, ...]:
+    """Methods in rows, data sets in columns, as Markdown, LaTeX and CSV; quoted numbers in columns of their own."""
+    settings = tuple(dict.fromkeys(_setting(cell) for cell in drawing.cells))
+    methods = tuple(dict.fromkeys(cell.method for cell in drawing.cells))
+    note = (
+        "Test error in percent at the lowest validation error: mean and sample deviation over n splits. "
+        f"Preset {drawing.preset.name}: {drawing.preset.summary}."
+    )
+    table = error_table(drawing.title, drawing.records, settings, methods, notes=(note,))
+    forms = {"md": table.to_markdown(), "tex": table.to_latex(), "csv": table.to_csv()}
+    paths = {form: drawing.out / f"{drawing.name}.{form}" for form in forms}
+    for form, text in forms.items():
+        write_text(paths[form], text)
+    return tuple(paths.values())
+
+
+def _setting(cell: Config) -> Setting:
+    return Setting(cell.data, None if cell.stratify == "proportional" else cell.labels)
