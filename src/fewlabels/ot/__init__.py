@@ -5,6 +5,7 @@ One function a verb: ``sinkhorn`` and ``exact`` solve for a plan, ``wasserstein`
 """
 
 from fewlabels.ot.barycenter import barycenter_clusters
+from fewlabels.ot.bounds import gaussian_matrix, mean_matrix
 from fewlabels.ot.cost import distance_cost
 from fewlabels.ot.exact import Exact, exact
 from fewlabels.ot.nested import nested_plan, nested_wasserstein
@@ -22,6 +23,8 @@ __all__ = [
     "barycenter_clusters",
     "distance_cost",
     "exact",
+    "gaussian_matrix",
+    "mean_matrix",
     "nested_plan",
     "nested_wasserstein",
     "sinkhorn",

@@ -22,10 +22,11 @@ def sinkhorn_coupling(
     reg: float,
     previous: Coupled | None,
 ) -> Coupled:
-    """The optimum of p(a, b, M) with entropy, started from the potentials of the step before."""
-    start = None if previous is None or previous.potentials is None else (torch.zeros_like(b), previous.potentials)
-    plan = sinkhorn(squared_distances(x, y), b, a, reg=reg, start=start)
-    return Coupled(a, plan.matrix.T @ x, float(plan.objective), plan.matrix.argmax(1), plan.potentials[1])
+    """The optimum of p(a, b, M) with entropy, in float64: what its tolerance leaves must not pass for a gain."""
+    start = None if previous is None or previous.potentials is None else (b.double().mul(0), previous.potentials)
+    plan = sinkhorn(squared_distances(x.double(), y.double()), b.double(), a.double(), reg=reg, start=start)
+    T = plan.matrix.to(x)
+    return Coupled(a, T.T @ x, float(plan.objective), T.argmax(1), plan.potentials[1])
 
 
 def exact_coupling(
@@ -43,14 +44,14 @@ def exact_coupling(
     if previous is None or previous.potentials is None:
         v = _sampled_potentials(cost, mass, capacity)
     else:
-        v = previous.potentials[held].double()
+        v = previous.potentials[held]
     choice, closed, shared, v = _certified(cost, mass, capacity, v)
     rest = mass * closed  # the mass of the points that go to one centre whole
     sums = torch.zeros_like(y, dtype=torch.float64).index_add_(0, held[choice], x * rest[:, None])
     sums[held] += shared.T @ x[~closed].double()
     objective = rest @ cost.gather(1, choice[:, None]).squeeze(1) + (shared * cost[~closed]).sum()
     choice[~closed] = shared.argmax(1)
-    potentials = torch.zeros_like(a).index_copy_(0, held, v.to(a))
+    potentials = torch.zeros_like(a, dtype=torch.float64).index_copy_(0, held, v)
     return Coupled(a, sums.to(y), float(objective), held[choice], potentials)
 
 

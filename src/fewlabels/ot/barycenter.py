@@ -54,9 +54,10 @@ def barycenter_clusters(
     b, a = _masses(x, k, weights, b)
     mean = x.mean(0) if b is None else b @ x
     points = x - mean  # near 0 a matrix product keeps the digits of the distances
-    spread = float(points.square().sum() / len(x)) if b is None else float(b @ points.square().sum(1))
+    squares = points.square().sum(1).double()
+    spread = float(squares.mean() if b is None else b.double() @ squares)
     start = starting_centers(points, b, k, None if init is None else init - mean, generator)
-    y, coupled, objectives, done = _alternate(_coupling(points, b, a, reg), start, tol * spread, max_iter)
+    y, coupled, objectives, done = _alternate(_coupling(points, b, a, reg, spread), start, tol * spread, max_iter)
     return Clustering(y + mean, coupled.masses, coupled.assignment, objectives, len(objectives), done)
 
 
@@ -79,13 +80,13 @@ def _alternate(
 
 
 def _coupling(
-    x: Float[Tensor, "n d"], b: Float[Tensor, " n"] | None, a: Float[Tensor, " k"] | None, reg: float
+    x: Float[Tensor, "n d"], b: Float[Tensor, " n"] | None, a: Float[Tensor, " k"] | None, reg: float, spread: float
 ) -> Couple:
     """The step that Theta and reg ask for."""
     even = x.new_full((len(x),), 1 / len(x)) if b is None else b
     if a is None:
         if reg == 0:
-            return lambda y, _: nearest_coupling(x, b, y)
+            return lambda y, _: nearest_coupling(x, b, y, spread)
         return lambda y, _: softmax_coupling(x, even, y, reg)
     if reg == 0:
         return lambda y, previous: exact_coupling(x, even, a, y, previous)

@@ -23,21 +23,24 @@ class Coupled:
     potentials: Float[Tensor, " k"] | None = None  # of the centres, where the coupling is balanced
 
 
-def nearest_coupling(x: Float[Tensor, "n d"], b: Float[Tensor, " n"] | None, y: Float[Tensor, "k d"]) -> Coupled:
-    """``reg = 0`` and free weights: all of a point goes to its nearest centre, which is Lloyd's step."""
+def nearest_coupling(
+    x: Float[Tensor, "n d"], b: Float[Tensor, " n"] | None, y: Float[Tensor, "k d"], spread: float
+) -> Coupled:
+    """``reg = 0`` and free weights: all of a point goes to its nearest centre, which is Lloyd's step.
+
+    ``spread`` is ``sum_j b_j ||x_j||^2``, which the steps have in common.
+    """
     half = y.square().sum(1) / 2
-    sums, assignment, cost = torch.zeros_like(y), [], 0.0
+    sums, assignment, gained = torch.zeros_like(y), [], 0.0
     for rows in _blocks(x, len(y)):
-        part = x[rows]
-        best, index = torch.addmm(half, part, y.T, beta=-1).max(1)  # x.y - |y|^2 / 2 is largest where M is least
-        distances = part.square().sum(1).sub_(best, alpha=2).clamp_min_(0)
-        sums.index_add_(0, index, part if b is None else part * b[rows, None])
-        cost += float(distances.sum() if b is None else distances @ b[rows])
+        best, index = torch.addmm(half, x[rows], y.T, beta=-1).max(1)  # x.y - |y|^2 / 2 is largest where M is least
+        sums.index_add_(0, index, x[rows] if b is None else x[rows] * b[rows, None])
+        gained += float(best.sum(dtype=torch.float64) if b is None else best.double() @ b[rows].double())
         assignment.append(index)
     index = torch.cat(assignment)
     masses = torch.bincount(index, weights=b, minlength=len(y)).to(y)
     n = len(x) if b is None else 1
-    return Coupled(masses / n, sums / n, cost / n, index)
+    return Coupled(masses / n, sums / n, max(0.0, spread - 2 * gained / n), index)
 
 
 def softmax_coupling(x: Float[Tensor, "n d"], b: Float[Tensor, " n"], y: Float[Tensor, "k d"], reg: float) -> Coupled:

@@ -25,6 +25,8 @@ def starting_centers(
     tensor([[0.],
             [5.]])
     """
+    if init is not None and len(init) == k:
+        return init
     given = x.new_zeros(0, x.shape[1]) if init is None else init
     centers, trials = list(given), 2 + int(math.log(k))
     nearest = squared_distances(x, given).amin(1) if len(given) else torch.ones_like(x[:, 0])

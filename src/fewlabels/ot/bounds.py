@@ -1,0 +1,112 @@
+"""Bounds on ``W_k`` of every pair of two families, from means and variances alone.
+
+Below: ``W_k >= W_2 >= Gelbrich's bound >= the diagonal one >= the distance of the means`` for ``k >= 2``; for
+``1 <= k < 2`` only the distance of the means holds. Above, for ``k = 2``: the product coupling, which always exists.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from fewlabels.ot.checks import check_cloud, check_dtype, check_weights
+
+Clouds = Sequence[Float[Tensor, "_ d"]]
+CloudWeights = Sequence[Float[Tensor, " _"]]
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Mean and standard deviation of each coordinate of each cloud of a family, in float64."""
+
+    means: Float[Tensor, "q d"]
+    deviations: Float[Tensor, "q d"]
+
+
+def moments(clouds: Clouds, weights: CloudWeights | None = None) -> Moments:
+    """The moments of each cloud; points without weights are even.
+
+    >>> moments([torch.tensor([[0.0, 1.0], [2.0, 1.0]])]).deviations
+    tensor([[1., 0.]], dtype=torch.float64)
+    """
+    if not len(clouds):
+        raise ValueError("0 clouds: give at least one on each side")
+    means, deviations = [], []
+    for i, cloud in enumerate(clouds):
+        check_cloud(f"cloud {i}", cloud)
+        if cloud.shape[1] != clouds[0].shape[1]:
+            raise ValueError(f"cloud {i} has dimension {cloud.shape[1]} and cloud 0 {clouds[0].shape[1]}: give one")
+        points = cloud.double()
+        share = points.new_full((len(points),), 1 / len(points)) if weights is None else _shares(i, cloud, weights[i])
+        mean = share @ points
+        means.append(mean)
+        deviations.append((share @ (points - mean).square_()).sqrt())
+    return Moments(torch.stack(means), torch.stack(deviations))
+
+
+def mean_matrix(qs: Clouds, ps: Clouds, *, a: CloudWeights | None = None, b: CloudWeights | None = None) -> Tensor:
+    """``||m_i - m_j||``, by Jensen at most ``W_k(Q_i, P_j)`` for every ``k >= 1``.
+
+    >>> mean_matrix([torch.tensor([[0.0], [2.0]])], [torch.tensor([[4.0]])])
+    tensor([[3.]])
+    """
+    return mean_bound(moments(qs, a), moments(ps, b)).to(qs[0].dtype)
+
+
+def gaussian_matrix(qs: Clouds, ps: Clouds, *, a: CloudWeights | None = None, b: CloudWeights | None = None) -> Tensor:
+    """``(||m_i - m_j||^2 + ||s_i - s_j||^2)^(1/2)``: W_2 of the diagonal Gaussians with the clouds' own moments.
+
+    At most ``W_k(Q_i, P_j)`` for ``k >= 2``: each coordinate alone costs at least what its mean and deviation need.
+
+    >>> gaussian_matrix([torch.tensor([[0.0], [2.0]])], [torch.tensor([[4.0]])])
+    tensor([[3.1623]])
+    """
+    return gaussian_bound(moments(qs, a), moments(ps, b)).to(qs[0].dtype)
+
+
+def mean_bound(q: Moments, p: Moments) -> Float[Tensor, "q p"]:
+    """The distances of the means."""
+    return _distances(q.means, p.means)
+
+
+def gaussian_bound(q: Moments, p: Moments) -> Float[Tensor, "q p"]:
+    """W_2 of the diagonal Gaussians."""
+    return _distances(torch.cat([q.means, q.deviations], 1), torch.cat([p.means, p.deviations], 1))
+
+
+def product_bound(q: Moments, p: Moments) -> Float[Tensor, "q p"]:
+    """``(||m_i - m_j||^2 + |s_i|^2 + |s_j|^2)^(1/2)``, what the independent coupling costs: at least W_2."""
+    within = q.deviations.square().sum(1)[:, None] + p.deviations.square().sum(1)
+    return (mean_bound(q, p).square() + within).sqrt()
+
+
+def gelbrich(q_mean: Tensor, q_root: Tensor, p_mean: Tensor, p_root: Tensor) -> Tensor:
+    """``(||m - m'||^2 + tr S + tr S' - 2 ||S^(1/2) S'^(1/2)||_*)^(1/2)``: W_2 of the Gaussians, from square roots."""
+    nuclear = torch.linalg.svdvals(q_root @ p_root).sum(-1)
+    spread = q_root.square().sum((-2, -1)) + p_root.square().sum((-2, -1))
+    return ((q_mean - p_mean).square().sum(-1) + (spread - 2 * nuclear).clamp_min(0)).sqrt()
+
+
+def covariance_root(cloud: Float[Tensor, "n d"], weights: Float[Tensor, " n"] | None = None) -> Float[Tensor, "d d"]:
+    """The symmetric square root of the covariance of a cloud, in float64."""
+    points = cloud.double()
+    share = points.new_full((len(points),), 1 / len(points)) if weights is None else _shares(0, cloud, weights)
+    points = points - share @ points
+    values, vectors = torch.linalg.eigh(points.T @ (points * share[:, None]))
+    return vectors * values.clamp_min(0).sqrt() @ vectors.T
+
+
+def _shares(i: int, cloud: Float[Tensor, "n d"], weights: Float[Tensor, " n"]) -> Float[Tensor, " n"]:
+    check_dtype(cloud=cloud, weights=weights)
+    return weights.double() / check_weights(f"weights of cloud {i}", weights, len(cloud))
+
+
+def _distances(x: Float[Tensor, "q d"], y: Float[Tensor, "p d"]) -> Float[Tensor, "q p"]:
+    """From the differences: a bound must not gain by cancellation."""
+    if x.shape[1] != y.shape[1]:
+        raise ValueError("the families have different dimensions: give clouds of one space")
+    return torch.cdist(x, y, compute_mode="donot_use_mm_for_euclid_dist")
