@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
+from safetensors.torch import save as serialized
 from torch import Tensor
 
 from fewlabels.errors import InputError, RunError
@@ -36,11 +36,12 @@ def save(path: Path, tree: Tree, *, kind: str) -> None:
     }
     beside = path.with_name(path.name + ".part")
     try:
-        save_file(tensors, beside, metadata=header)
-        with beside.open("rb+") as file:
+        with beside.open("wb") as file:
+            file.write(serialized(tensors, metadata=header))
+            file.flush()
             os.fsync(file.fileno())
         os.replace(beside, path)
-    except (OSError, SafetensorError) as error:
+    except OSError as error:
         with contextlib.suppress(OSError):
             beside.unlink(missing_ok=True)
         raise RunError(

@@ -164,11 +164,16 @@ def from_toml(path: Path) -> Config:
         if name not in known:
             raise InputError(f"{path} has an unknown setting {name!r}.{nearest(name, known)}")
     overrides = {k: tuple(v) if isinstance(v, list) else v for k, v in table.pop("overrides", {}).items()}
+    if "data" not in table:
+        raise InputError(f'{path} lacks data: say what to train on, data = "digits" say')
+    hints = get_type_hints(Config)
+    for name, value in table.items():
+        check_value(name, value, hints[name])
     return Config(**table, overrides=overrides)
 
 
 def _literal(value: Value) -> str:
-    """A TOML literal; TOML's basic strings and JSON's are the same for what JSON escapes."""
+    """A TOML literal. TOML escapes what JSON does, and the delete character."""
     if isinstance(value, tuple):
         return "[" + ", ".join(_literal(item) for item in value) + "]"
-    return json.dumps(value)
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

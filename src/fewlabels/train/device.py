@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 
 import torch
@@ -70,6 +71,7 @@ def make_fabric(*, device: str, precision: str, devices: int, nodes: int) -> Fab
         )
     if device == "cuda" and devices > torch.cuda.device_count():
         raise InputError(f"--devices {devices} asks for more GPUs than the {torch.cuda.device_count()} there are")
+    logging.getLogger("lightning_fabric").setLevel(logging.WARNING)  # what it would say stands in the run's headline
     several = devices * nodes > 1
     strategy = ("ddp" if outside else "ddp_spawn") if several else "auto"
     return Fabric(

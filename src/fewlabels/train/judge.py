@@ -57,9 +57,7 @@ def judge_run(run: Path, data: Data | None = None, *, data_dir: str | None = Non
     config = from_toml(folder.config)
     if data is None and config.data == "arrays":
         raise InputError(f"{run} was trained on arrays, which it does not keep: say what to judge on")
-    source = open_source(
-        config.data if data is None else data, data_dir=data_dir or config.data_dir, size=config.size
-    )
+    source = open_source(config.data if data is None else data, data_dir=data_dir or config.data_dir, size=config.size)
     classifier = load_classifier(folder.weights, device=device)
     if source.test is None:
         raise InputError(f"{source.name} has no test part to judge on: add test/<class>/ to the folder, or x_test")

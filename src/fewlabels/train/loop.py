@@ -18,7 +18,7 @@ from torch.nn import functional as F
 
 from fewlabels.data.augment import Draws, View
 from fewlabels.data.batches import Stream, shard
-from fewlabels.errors import Diverged
+from fewlabels.errors import Diverged, InputError
 from fewlabels.methods.method import Batch, Method, State, Step, weight_at
 from fewlabels.models.ema import Ema
 from fewlabels.train.evaluate import laid_out, outputs, wrong
@@ -307,6 +307,7 @@ def _weights(model: nn.Module) -> dict[str, Tensor]:
 def state(t: Training) -> dict[str, Any]:
     """Everything the rest of the run depends on, as a tree."""
     return {
+        "data": t.problem.fingerprint,
         "epoch": t.epoch,
         "step": t.clock.step,
         "seconds": t.clock.seconds,
@@ -325,6 +326,8 @@ def state(t: Training) -> dict[str, Any]:
 
 def restore(t: Training, saved: dict[str, Any]) -> None:
     """Stand where ``state`` was taken."""
+    if saved["data"] != t.problem.fingerprint:
+        raise InputError("the checkpoint was made with other data: resume with what the run was started on")
     t.epoch, t.clock.step, t.clock.earlier = saved["epoch"], saved["step"], saved["seconds"]
     t.network.load_state_dict(saved["network"])
     t.optimizer.load_state_dict(saved["optimizer"])

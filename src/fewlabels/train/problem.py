@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -48,6 +49,16 @@ class Problem:
     def class_counts(self) -> Int[Tensor, " c"]:
         """Labelled samples of each class."""
         return torch.bincount(self.labels[self.split.labeled], minlength=self.classes)
+
+    @property
+    def fingerprint(self) -> int:
+        """A checksum of the split and of the labelled samples: other data, or another split, has another."""
+        split = self.split
+        parts = (split.labeled, split.unlabeled, split.validation, self.labels, self.store.take(split.labeled).cpu())
+        checksum = 0
+        for part in parts:
+            checksum = zlib.crc32(part.contiguous().numpy().data, checksum)
+        return checksum
 
 
 def pose(source: Source, normalizer: Normalizer, config: Config, method: Method, device: torch.device) -> Problem:

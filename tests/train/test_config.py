@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fewlabels.errors import InputError
+from fewlabels.methods import METHODS, RECIPES
+from fewlabels.train.config import Config, from_toml, plan_of, to_toml
+
+WORDS = st.text(st.characters(codec="utf-8", exclude_categories=("Cs",)), max_size=20)
+
+
+@given(data=WORDS, seed=st.integers(0, 2**40), alpha=st.floats(0, 10), views=st.lists(WORDS, max_size=3))
+def test_a_request_survives_its_file(tmp_path_factory, data, seed, alpha, views):
+    config = Config(data, seed=seed, minutes=1.5, overrides={"alpha": alpha, "unlabeled_views": tuple(views)})
+    path = tmp_path_factory.mktemp("toml") / "config.toml"
+    path.write_text(to_toml(config), encoding="utf-8")
+    assert from_toml(path) == config
+
+
+def test_overrides_reach_the_recipe_and_the_labeler():
+    plan = plan_of(Config("digits", method="rot", epochs=3, overrides={"alpha": 0.5, "reg": 0.1, "pool": "all"}))
+    assert (plan.recipe.alpha, plan.recipe.pool, plan.recipe.epochs) == (0.5, "all", 3)
+    assert plan.labeler.reg == 0.1
+    assert plan_of(Config("digits", method="rot")) == METHODS["rot"]
+
+
+@pytest.mark.parametrize("name", RECIPES)
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_runs_under_every_recipe(name, method):
+    plan = plan_of(Config("digits", method=method, recipe=name))
+    assert plan.labeler == METHODS[method].labeler
+    assert len(plan.recipe.unlabeled_views) == len(METHODS[method].recipe.unlabeled_views)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"method": "rott"}, "there is no method 'rott'. Did you mean 'rot'"),
+        ({"recipe": "stronk"}, "there is no recipe 'stronk'. Did you mean 'strong'"),
+        ({"overrides": {"lerning_rate": 1.0}}, "no setting 'lerning_rate'. Did you mean 'learning_rate'"),
+        ({"overrides": {"threshold": 0.5}}, "no setting 'threshold'"),
+        ({"overrides": {"learning_rate": "fast"}}, "learning_rate is 'fast': give a number"),
+        ({"overrides": {"schedule": "linear"}}, "schedule is 'linear': give 'constant', 'step' or 'cosine'"),
+        ({"overrides": {"pool": "some"}}, "pool is 'some': give a whole number, 'labeled' or 'all'"),
+        ({"overrides": {"unlabeled_views": "strong"}}, "give a list, each of it a word"),
+    ],
+)
+def test_what_cannot_be_is_refused_at_the_door(changes, message):
+    with pytest.raises(InputError) as raised:
+        plan_of(replace(Config("digits", method="rot"), **changes))
+    assert message in str(raised.value)
+
+
+def test_budgets():
+    with pytest.raises(InputError, match="one budget, got --epochs and --minutes"):
+        Config("digits", epochs=1, minutes=2.0)
+    with pytest.raises(InputError, match="--steps must be above zero, got 0"):
+        Config("digits", steps=0)
+
+
+def test_a_file_with_an_unknown_setting_names_the_nearest(tmp_path):
+    path = tmp_path / "config.toml"
+    path.write_text('data = "digits"\nmetod = "rot"\n')
+    with pytest.raises(InputError, match=r"unknown setting .metod.\. Did you mean .method."):
+        from_toml(path)
+    path.write_text("data = \n")
+    with pytest.raises(InputError, match="not a TOML file"):
+        from_toml(path)
+    with pytest.raises(InputError, match="is this a run folder"):
+        from_toml(tmp_path / "none.toml")
+    path.write_text('method = "rot"\n')
+    with pytest.raises(InputError, match="lacks data"):
+        from_toml(path)
+    path.write_text('data = "digits"\nseed = "one"\n')
+    with pytest.raises(InputError, match="seed is 'one': give a whole number"):
+        from_toml(path)
