@@ -53,8 +53,8 @@ def _join(files: list[Path]) -> Images:
     for i, file in enumerate(files):
         rows, of_rows = _read_binary(file) if file.suffix == ".bin" else _read_pickle(file)
         here = slice(BATCH * i, BATCH * (i + 1))
-        pixels[here] = torch.tensor(rows).view(-1, 3, SIDE, SIDE)
-        labels[here] = torch.from_numpy(of_rows)
+        pixels.numpy()[here] = rows.reshape(-1, 3, SIDE, SIDE)
+        labels.numpy()[here] = of_rows
     return Images(pixels, labels)
 
 
