@@ -22,7 +22,7 @@ class SLA:
     """-sum_j T_ij log p_ij with p = softmax f(strong view), T the labels allocated to the unlabelled images.
 
     T minimises sum T_ij (-log q_ij) - reg E(T), q = softmax f(weak view) as last seen, where a row sums to at most 1,
-    column j to at most ``bound`` prior_j n, and everything to at least rho n; rho grows from 0 to 1 with the budget.
+    column j to at most ``bound`` prior_j n, and all of T to at least rho n; rho grows from 0 to 1 with the budget.
     One row and one column more, at no cost, take up what the inequalities leave: a coupling for ``ot.sinkhorn``.
     """
 
@@ -46,7 +46,8 @@ class SLA:
         with torch.no_grad():
             weak = look(model, other_view(batch, "SLA")).log_softmax(1)
             targets = self.allocated(state, weak)
-            state["cost"][batch.gather(batch.indices.to(weak.device)), :-1] = -batch.gather(weak)
+            seen, rows = batch.gather(weak), batch.gather(batch.indices.to(weak.device))
+            state["cost"][rows, :-1] = -seen
             if step.index % self.every == 0:
                 state = self._solved(state, min(step.fraction, 1.0))
         return -(targets * batch.student.log_softmax(1)).sum(1).mean(), state

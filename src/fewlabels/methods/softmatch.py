@@ -22,7 +22,7 @@ class SoftMatch:
     """
 
     sigmas: float = 2.0
-    momentum: float = 0.99  # the paper's 0.999 looks back a thousand steps of a million
+    decay: float = 0.99  # the paper's 0.999 looks back a thousand steps of a million
 
     def init(self, model: nn.Module, *, classes: int, unlabeled: int, prior: Float[Tensor, " c"]) -> State:
         """mu = 1/c and s^2 = 1, where every label has nearly full weight; no class is favoured yet."""
@@ -48,12 +48,12 @@ class SoftMatch:
 
     def _learn(self, state: State, rows: Float[Tensor, "a c"]) -> State:
         """Follow the mean q first, then the confidences it aligns; ``rows`` are all ranks'."""
-        state = {**state, "usual": state["usual"].lerp(rows.mean(0), 1 - self.momentum)}
+        state = {**state, "usual": state["usual"].lerp(rows.mean(0), 1 - self.decay)}
         best = _aligned(state, rows).amax(1)
         return {
             **state,
-            "mean": state["mean"].lerp(best.mean(), 1 - self.momentum),
-            "variance": state["variance"].lerp(best.var(correction=0), 1 - self.momentum),
+            "mean": state["mean"].lerp(best.mean(), 1 - self.decay),
+            "variance": state["variance"].lerp(best.var(correction=0), 1 - self.decay),
         }
 
 
