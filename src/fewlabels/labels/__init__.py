@@ -1,8 +1,9 @@
 """Network outputs in, pseudo-labels out."""
 
 from fewlabels.labels.classifier import Argmax
+from fewlabels.labels.matching import Matching
 from fewlabels.labels.neighbours import SampleToMeasure, SampleToSample
-from fewlabels.labels.rot import ROT, Matching, match
+from fewlabels.labels.rot import ROT, match
 from fewlabels.labels.types import Labeler, Outputs, PseudoLabels
 
 __all__ = [

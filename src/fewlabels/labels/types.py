@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Generator, Tensor
 
 if TYPE_CHECKING:
-    from fewlabels.labels.rot import Matching
+    from fewlabels.labels.matching import Matching
 
 
 @dataclass(frozen=True)
