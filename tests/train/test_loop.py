@@ -130,7 +130,7 @@ def test_a_network_that_diverges_stops_with_its_epoch():
 def test_outputs_that_are_not_numbers_stop_the_labelling_with_its_epoch():
     t = training("rot", warmup=0.0)
     torch.nn.init.constant_(t.matched.dense.weight, torch.nan)
-    with pytest.raises(Diverged, match="at epoch 0: 8 of 8 unlabelled outputs are not finite"):
+    with pytest.raises(Diverged, match="at epoch 1: 88 of 88 unlabelled outputs are not finite"):
         train_epoch(t)
 
 

@@ -81,7 +81,7 @@ def label_pool(
         try:
             pseudo = labeler(Outputs(known, problem.labels[labeled].to(known.device), rows, problem.classes), generator)
         except Diverged as error:
-            raise Diverged(f"at epoch {epoch}: {error}") from None
+            raise Diverged(f"at epoch {epoch + 1}: {error}") from None
     pseudo = fabric.broadcast(pseudo)
     done = time.perf_counter()
     metrics = {"pool": len(positions), "stage_seconds": {"outputs": seen - began, "match": done - seen}}

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -139,7 +141,9 @@ def _launch(
     fabric = make_fabric(device=device, precision=precision, devices=devices, nodes=nodes)
     sitting = _Sitting(config, method, folder, source, network, listener, precision, saved)
     try:
-        result: dict[str, Any] = fabric.launch(_sit, sitting)
+        result: dict[str, Any] = fabric.launch(
+            partial(_sit, sitting=sitting)
+        )  # not an argument: Fabric would walk through it
     except ProcessRaisedException as error:
         raise _told_by_child(str(error), folder) from None
     except ProcessExitedException as error:
@@ -216,7 +220,7 @@ def _prepare(fabric: Fabric, sitting: _Sitting) -> tuple[Training, Normalizer]:
     normalizer = fit(config.normalize or source.normalize, source.train.pixels)
     problem = pose(source, normalizer, config, method, fabric.device)
     torch.manual_seed(config.seed)
-    network = sitting.network
+    network = copy.deepcopy(sitting.network)  # processes that were spawned share the memory of the original
     if network is None:
         network = build(model_name(config, source), classes=problem.classes, channels=source.shape[0])
     network = network.to(fabric.device)
