@@ -23,7 +23,7 @@ from fewlabels.errors import InputError
 
 FORMATS = ("JPEG", "PNG", "WEBP", "BMP")
 ENDINGS = (".jpg", ".jpeg", ".png", ".webp", ".bmp")
-GREY = ("1", "L", "LA", "La", "I", "I;16", "I;16B", "I;16L", "F")
+GREY = ("1", "L", "LA", "I", "I;16", "I;16B")
 SIDEWAYS = (5, 6, 7, 8)  # values of the EXIF orientation that swap height and width
 ORIENTATION = 0x0112
 TOGETHER = 64  # files a task

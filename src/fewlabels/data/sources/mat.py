@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Protocol
+from typing import IO, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -64,6 +64,7 @@ def variables(file: Path) -> dict[str, Variable]:
     return found
 
 
+@runtime_checkable
 class _Readable(Protocol):
     def read(self, size: int, /) -> bytes:
         """The next ``size`` bytes, fewer at the end."""
