@@ -11,9 +11,11 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Protocol, runtime_checkable
+from typing import IO
 
 import numpy as np
+
+from fewlabels.data.sources.readable import Readable
 
 HEADER = 128
 MATRIX, COMPRESSED = 14, 15
@@ -64,12 +66,6 @@ def variables(file: Path) -> dict[str, Variable]:
     return found
 
 
-@runtime_checkable
-class _Readable(Protocol):
-    def read(self, size: int, /) -> bytes:
-        """The next ``size`` bytes, fewer at the end."""
-
-
 class _Inflated:
     """The content of a compressed element."""
 
@@ -91,7 +87,7 @@ class _Inflated:
         return b"".join(parts)
 
 
-def _element(stream: IO[bytes]) -> _Readable:
+def _element(stream: IO[bytes]) -> Readable:
     """What an element at the top says, inflated if need be; it starts with an array's tag."""
     kind, length = struct.unpack("<II", stream.read(8))
     if kind == COMPRESSED:
@@ -100,7 +96,7 @@ def _element(stream: IO[bytes]) -> _Readable:
     return stream
 
 
-def _matrix(source: _Readable) -> tuple[str, tuple[int, ...], np.dtype]:
+def _matrix(source: Readable) -> tuple[str, tuple[int, ...], np.dtype]:
     """Name, shape and type of an array; its numbers come next."""
     kind, _ = struct.unpack("<II", source.read(8))
     if kind != MATRIX:
@@ -115,7 +111,7 @@ def _matrix(source: _Readable) -> tuple[str, tuple[int, ...], np.dtype]:
     return name, shape, dtype
 
 
-def _small(source: _Readable) -> bytes:
+def _small(source: Readable) -> bytes:
     """A short element. One of up to four bytes keeps them in its tag; others end at a multiple of eight."""
     first, length = struct.unpack("<II", tag := source.read(8))
     if first >> 16:
