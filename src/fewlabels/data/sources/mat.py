@@ -11,11 +11,9 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Protocol, runtime_checkable
 
 import numpy as np
-
-from fewlabels.data.sources.readable import Readable
 
 HEADER = 128
 MATRIX, COMPRESSED = 14, 15
@@ -64,6 +62,14 @@ def variables(file: Path) -> dict[str, Variable]:
             start += 8 + length
             stream.seek(start)
     return found
+
+
+@runtime_checkable
+class Readable(Protocol):
+    """A file, or what comes out of a compressed element."""
+
+    def read(self, size: int, /) -> bytes:
+        """The next ``size`` bytes, fewer at the end."""
 
 
 class _Inflated:

@@ -7,11 +7,11 @@ import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.lib import format as npy
 
-from fewlabels.data.sources.readable import Readable
 from fewlabels.errors import InputError
 
 BLOCK = 1024  # rows
@@ -85,7 +85,7 @@ def _whole(file: Path, name: str) -> np.ndarray:
         return array
 
 
-def _npy_header(stream: Readable) -> tuple[tuple[int, ...], bool, np.dtype]:
+def _npy_header(stream: Any) -> tuple[tuple[int, ...], bool, np.dtype]:
     """Shape, whether it is stored by columns, element type."""
     read = npy.read_array_header_1_0 if npy.read_magic(stream) == (1, 0) else npy.read_array_header_2_0
     return read(stream)
