@@ -76,7 +76,7 @@ class Draws:
 class View(Protocol):
     """Pixels in, normalised and augmented images out."""
 
-    def __call__(self, pixels: Pixels, draws: Draws) -> Images:
+    def __call__(self, pixels: Pixels, draws: Draws, /) -> Images:
         """A view of each image; ``draws`` are for as many."""
 
 
