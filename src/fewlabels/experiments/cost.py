@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil
 from statistics import median
@@ -36,15 +36,15 @@ class Estimate:
         runs = f"{self.runs} runs ({self.held} more in the records already, {self.cut_off} to be gone on with)"
         lines = [f"{runs}: {thousands(self.steps)} steps, {thousands(self.images)} images"]
         if self.runs:
-            lines.append(f"{duration(self.seconds)} one after the other on one device: {self._basis()}")
+            lines.append(f"{duration(self.seconds)} one after the other on one device: {', '.join(self._basis())}")
         return "\n".join(lines)
 
-    def _basis(self) -> str:
-        timed = f"{self.measured} by the records of their method"
-        if self.images_per_second is None:
-            return timed
-        others = f"{self.runs - self.measured} at {thousands(self.images_per_second)} images/s"
-        return f"{timed}, {others} (more where a method looks at its images more than once)"
+    def _basis(self) -> Iterator[str]:
+        if self.measured:
+            yield f"{self.measured} by the records of their method"
+        if self.images_per_second is not None and self.measured < self.runs:
+            others = f"{self.runs - self.measured} at {thousands(self.images_per_second)} images/s"
+            yield f"{others} (more where a method looks at its images more than once)"
 
 
 def steps_of(config: Config) -> int:

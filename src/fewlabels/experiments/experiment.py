@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib.util
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,6 +37,16 @@ class Experiment:
     title: str
     asks: tuple[Config, ...]
     draw: Draw
+    needs: tuple[str, ...] = ()  # packages that only drawing imports
+
+
+def check_needs(experiment: Experiment) -> None:
+    """Say what is missing before hours are spent, not after."""
+    for package in experiment.needs:
+        if importlib.util.find_spec(package) is None:
+            raise InputError(
+                f"{experiment.name} is drawn with {package}, which is not installed: pip install 'fewlabels[figures]'"
+            )
 
 
 def cells(

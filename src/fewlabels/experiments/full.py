@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
+from fewlabels.experiments.draw import draw_table
 from fewlabels.experiments.experiment import Experiment
-from fewlabels.experiments.sets import TRAINING
-from fewlabels.experiments.tables import draw_table
-from fewlabels.train.config import Config
+from fewlabels.experiments.sets import with_all_labels
 
 FULL = Experiment(
-    name="full",
-    title="Test error when every training image is labelled",
-    asks=tuple(Config(data, "supervised", labels=labels, stratify="proportional") for data, labels in TRAINING.items()),
-    draw=draw_table,
+    name="full", title="Test error when every training image is labelled", asks=with_all_labels(), draw=draw_table
 )

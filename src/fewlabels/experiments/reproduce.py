@@ -16,7 +16,7 @@ from fewlabels.experiments.absent import present
 from fewlabels.experiments.catalogue import EXPERIMENTS
 from fewlabels.experiments.cluster import Cluster
 from fewlabels.experiments.cost import Estimate, estimate, images_of, steps_of
-from fewlabels.experiments.experiment import Drawing, Experiment, cells
+from fewlabels.experiments.experiment import Drawing, Experiment, cells, check_needs
 from fewlabels.experiments.identity import run_name
 from fewlabels.experiments.job import Job
 from fewlabels.experiments.ledger import Ledger, open_ledger
@@ -92,6 +92,7 @@ def reproduce(
     if dry_run:
         return Outcome(expected, notes=told[1:])
     (out / "runs").mkdir(parents=True, exist_ok=True)
+    check_needs(experiment)
     ledger.gather()
     pool = _pool(executor, jobs, gpus, cpus, address)
     finished, failed = _run(todo, pool, ledger, watch) if todo else ((), {})
@@ -119,7 +120,8 @@ def _run(
     with pool:
         while waiting or running:
             while waiting and (pool.slots is None or len(running) < pool.slots):
-                running[pool.submit(waiting[0])] = waiting.popleft()
+                job = waiting.popleft()
+                running[pool.submit(job)] = job
             watch.show(progress.state(running.values(), finished, failed))
             for future in wait(running, timeout=TICK, return_when=FIRST_COMPLETED).done:
                 job = running.pop(future)

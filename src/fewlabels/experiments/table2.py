@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from fewlabels.experiments.draw import draw_table
 from fewlabels.experiments.experiment import Experiment
 from fewlabels.experiments.sets import on_both
-from fewlabels.experiments.tables import draw_table
 
 METHODS = ("rot", "soft-rot", "sm-gnn", "ss-gnn")
 

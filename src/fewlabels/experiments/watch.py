@@ -36,6 +36,9 @@ class Watch(Protocol):
     def show(self, state: State) -> None:
         """Where things stand, about once a second."""
 
+    def close(self) -> None:
+        """There is nothing more to tell."""
+
 
 class Silent:
     """Tells nobody."""
@@ -44,6 +47,9 @@ class Silent:
         """Nothing."""
 
     def show(self, state: State) -> None:
+        """Nothing."""
+
+    def close(self) -> None:
         """Nothing."""
 
 
@@ -56,6 +62,9 @@ class Lines:
 
     def show(self, state: State) -> None:
         """Nothing: a log is no place for progress."""
+
+    def close(self) -> None:
+        """Nothing."""
 
 
 @dataclass
@@ -92,6 +101,10 @@ class Live:
             if name not in self.tasks:
                 self.tasks[name] = self.progress.add_task(name, total=1.0)
             self.progress.update(self.tasks[name], completed=part)
+
+    def close(self) -> None:
+        """Take the bars away."""
+        self.progress.stop()
 
 
 def pick() -> Live | Lines:
