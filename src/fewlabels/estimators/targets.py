@@ -1,0 +1,92 @@
+"""Labels of any kind, some of them missing, as class numbers."""
+
+from __future__ import annotations
+
+import numbers
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Int
+from sklearn.base import ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from torch import Tensor
+
+from fewlabels.data.images import UNKNOWN
+from fewlabels.errors import InputError
+
+
+@dataclass(frozen=True)
+class Targets:
+    """The classes, sorted, and for each row the number of its class or UNKNOWN."""
+
+    classes: np.ndarray
+    codes: Int[Tensor, " n"]
+
+    @property
+    def labeled(self) -> Int[Tensor, " l"]:
+        """Which rows have a label."""
+        return (self.codes != UNKNOWN).nonzero()[:, 0]
+
+    @property
+    def unlabeled(self) -> Int[Tensor, " u"]:
+        """Which rows have none."""
+        return (self.codes == UNKNOWN).nonzero()[:, 0]
+
+
+def read_targets(y: np.ndarray, unlabeled: Any) -> Targets:
+    """Number the classes of ``y``; rows that hold ``unlabeled`` are without a label.
+
+    >>> targets = read_targets(np.array(["dog", "", "cat"]), unlabeled="")
+    >>> targets.classes.tolist(), targets.codes.tolist()
+    (['cat', 'dog'], [1, -1, 0])
+    """
+    missing = without_label(y, unlabeled)
+    known = y[~missing]
+    if not len(known):
+        raise InputError(
+            f"0 of {len(y)} rows are labelled (unlabeled={unlabeled!r}) and each class needs at least 1: "
+            "give the label of one row of each class"
+        )
+    check_classification_targets(known)
+    classes, numbered = np.unique(known, return_inverse=True)
+    codes = torch.full((len(y),), UNKNOWN)
+    codes[torch.from_numpy(~missing)] = torch.from_numpy(numbered.astype(np.int64))
+    return Targets(classes, codes)
+
+
+def without_label(y: np.ndarray, unlabeled: Any) -> np.ndarray:
+    """Which rows hold ``unlabeled``. Among strings its text counts: NumPy makes ``["cat", -1]`` two strings."""
+    if y.dtype.kind in "US":
+        return np.asarray(y == str(unlabeled))
+    if y.dtype.kind == "O":
+        return np.array([value is unlabeled or value == unlabeled for value in y], dtype=bool)
+    if isinstance(unlabeled, numbers.Number):
+        return np.asarray(y == unlabeled)
+    return np.zeros(len(y), dtype=bool)  # a mark that is no number is not among numbers
+
+
+def masses_of(class_prior: Any) -> tuple[float, ...] | None:
+    """A class prior as the labelers take it: one mass a class, in the order of ``classes_``."""
+    return None if class_prior is None else tuple(float(mass) for mass in np.asarray(class_prior, dtype=float).ravel())
+
+
+class ScoresLabeled(ClassifierMixin):
+    """Scores by the labelled rows alone, so that cross-validation and grid search work on partly labelled data."""
+
+    unlabeled: Any
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Accuracy over the rows of ``y`` that have a label."""
+        labels = np.asarray(y)
+        known = np.flatnonzero(~without_label(labels, self.unlabeled))
+        if not len(known):
+            raise InputError(f"0 of {len(labels)} rows are labelled and a score needs at least 1: give their labels")
+        weights = None if sample_weight is None else np.asarray(sample_weight)[known]
+        accuracy: float = super().score(_take(X, known), labels[known], sample_weight=weights)
+        return accuracy
+
+
+def _take(X: Any, rows: np.ndarray) -> Any:
+    return X.iloc[rows] if hasattr(X, "iloc") else np.asarray(X)[rows]  # a table keeps its column names
