@@ -104,10 +104,10 @@ def _fetch_one(archive: Archive, home: Path) -> None:
 
 def _download(archive: Archive, part: Path, advance: Advance) -> None:
     """Receive until all bytes are there; each try goes on where the last one broke off."""
-    tries, before = 0, -1
+    tries, most = 0, -1
     while (have := _size(part)) < archive.size:
-        tries = 0 if have > before else tries + 1
-        before = have
+        tries = 0 if have > most else tries + 1
+        most = max(most, have)
         if tries == TRIES:
             raise RunError(f"{archive.url} broke off at {have:,} of {archive.size:,} bytes; {GO_ON}")
         try:
@@ -148,8 +148,8 @@ def _check(archive: Archive, part: Path) -> None:
 def _place(archive: Archive, part: Path, home: Path) -> None:
     """Move what arrived, or what is in it, to where it belongs."""
     target = home / archive.folder
-    target.mkdir(exist_ok=True)
     if not archive.name.endswith(".tar.gz"):
+        target.mkdir(exist_ok=True)
         os.replace(part, target / archive.name)
         return
     with tempfile.TemporaryDirectory(dir=home, prefix=".unpacking-") as scratch:
@@ -157,6 +157,7 @@ def _place(archive: Archive, part: Path, home: Path) -> None:
             _unpack(archive, part, Path(scratch))
         finally:
             part.unlink()
+        target.mkdir(exist_ok=True)
         for file in archive.files:
             os.replace(Path(scratch, file), target / file)
 
