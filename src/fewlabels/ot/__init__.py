@@ -8,7 +8,9 @@ from fewlabels.ot.barycenter import barycenter_clusters
 from fewlabels.ot.bounds import gaussian_matrix, mean_matrix
 from fewlabels.ot.cost import distance_cost
 from fewlabels.ot.exact import Exact, exact
+from fewlabels.ot.match_rows import RowMatch, match_rows
 from fewlabels.ot.nested import nested_plan, nested_wasserstein
+from fewlabels.ot.pair_bounds import gelbrich, line_bound
 from fewlabels.ot.sinkhorn import Sinkhorn, sinkhorn
 from fewlabels.ot.types import Clustering, Measures, NotConverged, Plan
 from fewlabels.ot.wasserstein import wasserstein, wasserstein_matrix
@@ -19,11 +21,15 @@ __all__ = [
     "Measures",
     "NotConverged",
     "Plan",
+    "RowMatch",
     "Sinkhorn",
     "barycenter_clusters",
     "distance_cost",
     "exact",
     "gaussian_matrix",
+    "gelbrich",
+    "line_bound",
+    "match_rows",
     "mean_matrix",
     "nested_plan",
     "nested_wasserstein",

@@ -21,10 +21,11 @@ CloudWeights = Sequence[Float[Tensor, " _"]]
 
 @dataclass(frozen=True)
 class Moments:
-    """Mean and standard deviation of each coordinate of each cloud of a family, in float64."""
+    """Of each cloud of a family, in float64: mean, standard deviation of each coordinate, radius."""
 
     means: Float[Tensor, "q d"]
     deviations: Float[Tensor, "q d"]
+    radii: Float[Tensor, " q"]  # from the mean to the farthest point
 
 
 def moments(clouds: Clouds, weights: CloudWeights | None = None) -> Moments:
@@ -35,17 +36,19 @@ def moments(clouds: Clouds, weights: CloudWeights | None = None) -> Moments:
     """
     if not len(clouds):
         raise ValueError("0 clouds: give at least one on each side")
-    means, deviations = [], []
+    means, deviations, radii = [], [], []
     for i, cloud in enumerate(clouds):
         check_cloud(f"cloud {i}", cloud)
         if cloud.shape[1] != clouds[0].shape[1]:
             raise ValueError(f"cloud {i} has dimension {cloud.shape[1]} and cloud 0 {clouds[0].shape[1]}: give one")
         points = cloud.double()
-        share = points.new_full((len(points),), 1 / len(points)) if weights is None else _shares(i, cloud, weights[i])
+        share = shares(i, cloud, None if weights is None else weights[i])
         mean = share @ points
+        squares = (points - mean).square_()
         means.append(mean)
-        deviations.append((share @ (points - mean).square_()).sqrt())
-    return Moments(torch.stack(means), torch.stack(deviations))
+        deviations.append((share @ squares).sqrt())
+        radii.append(squares.sum(1).max().sqrt())
+    return Moments(torch.stack(means), torch.stack(deviations), torch.stack(radii))
 
 
 def mean_matrix(qs: Clouds, ps: Clouds, *, a: CloudWeights | None = None, b: CloudWeights | None = None) -> Tensor:
@@ -78,29 +81,24 @@ def gaussian_bound(q: Moments, p: Moments) -> Float[Tensor, "q p"]:
     return _distances(torch.cat([q.means, q.deviations], 1), torch.cat([p.means, p.deviations], 1))
 
 
-def product_bound(q: Moments, p: Moments) -> Float[Tensor, "q p"]:
-    """``(||m_i - m_j||^2 + |s_i|^2 + |s_j|^2)^(1/2)``, what the independent coupling costs: at least W_2."""
+def product_bound(q: Moments, p: Moments, order: float = 2) -> Float[Tensor, "q p"]:
+    """``(||m_i - m_j||^2 + |s_i|^2 + |s_j|^2)^(1/2)``, what the independent coupling costs: at least W_k for k <= 2.
+
+    For k > 2, no distance being above ``R = ||m_i - m_j|| + r_i + r_j``: ``E d^k <= R^(k - 2) E d^2``.
+    """
+    between = mean_bound(q, p)
     within = q.deviations.square().sum(1)[:, None] + p.deviations.square().sum(1)
-    return (mean_bound(q, p).square() + within).sqrt()
+    square = between.square() + within
+    if order <= 2:
+        return square.sqrt()
+    reach = between + q.radii[:, None] + p.radii
+    return (reach.pow(order - 2) * square).pow(1 / order)
 
 
-def gelbrich(q_mean: Tensor, q_root: Tensor, p_mean: Tensor, p_root: Tensor) -> Tensor:
-    """``(||m - m'||^2 + tr S + tr S' - 2 ||S^(1/2) S'^(1/2)||_*)^(1/2)``: W_2 of the Gaussians, from square roots."""
-    nuclear = torch.linalg.svdvals(q_root @ p_root).sum(-1)
-    spread = q_root.square().sum((-2, -1)) + p_root.square().sum((-2, -1))
-    return ((q_mean - p_mean).square().sum(-1) + (spread - 2 * nuclear).clamp_min(0)).sqrt()
-
-
-def covariance_root(cloud: Float[Tensor, "n d"], weights: Float[Tensor, " n"] | None = None) -> Float[Tensor, "d d"]:
-    """The symmetric square root of the covariance of a cloud, in float64."""
-    points = cloud.double()
-    share = points.new_full((len(points),), 1 / len(points)) if weights is None else _shares(0, cloud, weights)
-    points = points - share @ points
-    values, vectors = torch.linalg.eigh(points.T @ (points * share[:, None]))
-    return vectors * values.clamp_min(0).sqrt() @ vectors.T
-
-
-def _shares(i: int, cloud: Float[Tensor, "n d"], weights: Float[Tensor, " n"]) -> Float[Tensor, " n"]:
+def shares(i: int, cloud: Float[Tensor, "n d"], weights: Float[Tensor, " n"] | None) -> Float[Tensor, " n"]:
+    """The weights of cloud i with sum 1, in float64; even where none are given."""
+    if weights is None:
+        return cloud.new_full((len(cloud),), 1 / len(cloud), dtype=torch.float64)
     check_dtype(cloud=cloud, weights=weights)
     return weights.double() / check_weights(f"weights of cloud {i}", weights, len(cloud))
 
