@@ -103,9 +103,9 @@ def _identity(images: Images, level: PerImage) -> Images:
 
 
 def _auto_contrast(images: Images, level: PerImage) -> Images:
-    """Stretch each channel to [0, 1]."""
+    """Stretch each channel to [0, 1]; one that is flat to half a level holds rounding errors and stays."""
     low, high = images.amin((2, 3), keepdim=True), images.amax((2, 3), keepdim=True)
-    return torch.where(high > low, (images - low) / (high - low), images)
+    return torch.where(high - low > 0.5 / 255, (images - low) / (high - low), images)
 
 
 def _equalize(images: Images, level: PerImage) -> Images:
