@@ -8,9 +8,11 @@ from fewlabels.ot.barycenter import barycenter_clusters
 from fewlabels.ot.bounds import gaussian_matrix, mean_matrix
 from fewlabels.ot.cost import distance_cost
 from fewlabels.ot.exact import Exact, exact
+from fewlabels.ot.free_support import free_support_barycenter
 from fewlabels.ot.match_rows import RowMatch, match_rows
 from fewlabels.ot.nested import nested_plan, nested_wasserstein
 from fewlabels.ot.pair_bounds import gelbrich, line_bound
+from fewlabels.ot.reference import reference_barycenter
 from fewlabels.ot.sinkhorn import Sinkhorn, sinkhorn
 from fewlabels.ot.types import Clustering, Measures, NotConverged, Plan
 from fewlabels.ot.wasserstein import wasserstein, wasserstein_matrix
@@ -26,6 +28,7 @@ __all__ = [
     "barycenter_clusters",
     "distance_cost",
     "exact",
+    "free_support_barycenter",
     "gaussian_matrix",
     "gelbrich",
     "line_bound",
@@ -33,6 +36,7 @@ __all__ = [
     "mean_matrix",
     "nested_plan",
     "nested_wasserstein",
+    "reference_barycenter",
     "sinkhorn",
     "wasserstein",
     "wasserstein_matrix",

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Literal
 
 import torch
 from jaxtyping import Float
 from torch import Generator, Tensor
 
+from fewlabels.ot.alternate import Couple, alternate
 from fewlabels.ot.balanced import exact_coupling, sinkhorn_coupling
 from fewlabels.ot.checks import check_cloud, check_dtype, check_weights
-from fewlabels.ot.coupling import Coupled, nearest_coupling, softmax_coupling
+from fewlabels.ot.coupling import nearest_coupling, softmax_coupling
 from fewlabels.ot.seeding import starting_centers
 from fewlabels.ot.types import Clustering
-
-Couple = Callable[[Float[Tensor, "k d"], Coupled | None], Coupled]
 
 
 def barycenter_clusters(
@@ -57,26 +55,8 @@ def barycenter_clusters(
     squares = points.square().sum(1).double()
     spread = float(squares.mean() if b is None else b.double() @ squares)
     start = starting_centers(points, b, k, None if init is None else init - mean, generator)
-    y, coupled, objectives, done = _alternate(_coupling(points, b, a, reg, spread), start, tol * spread, max_iter)
+    y, coupled, objectives, done = alternate(_coupling(points, b, a, reg, spread), start, tol * spread, max_iter)
     return Clustering(y + mean, coupled.masses, coupled.assignment, objectives, len(objectives), done)
-
-
-def _alternate(
-    couple: Couple, y: Float[Tensor, "k d"], gain: float, max_iter: int
-) -> tuple[Tensor, Coupled, tuple[float, ...], bool]:
-    """The two steps in turn until one gains at most ``gain``: centres, their coupling, the objectives, whether done."""
-    coupled = couple(y, None)
-    objectives = [coupled.objective]
-    while len(objectives) < max_iter:
-        moved = torch.where(coupled.masses[:, None] > 0, coupled.sums / coupled.masses[:, None], y)  # l. 14, theta = 1
-        new = couple(moved, coupled)  # l. 4-11 and 13
-        fall = coupled.objective - new.objective
-        if fall >= 0:
-            y, coupled = moved, new
-            objectives.append(new.objective)
-        if fall <= gain:
-            return y, coupled, tuple(objectives), True
-    return y, coupled, tuple(objectives), False
 
 
 def _coupling(
