@@ -15,6 +15,7 @@ from cyclopts.config import Env
 
 from fewlabels import __version__
 from fewlabels.errors import InputError, RunError
+from fewlabels.experiments.command import command as reproduce
 
 if TYPE_CHECKING:
     from fewlabels.train.config import Config
@@ -27,6 +28,7 @@ app = App(
     version=__version__,
     config=Env("FEWLABELS_", command=False),
     help_format="plaintext",
+    suppress_keyboard_interrupt=False,
 )
 data_app = App(name="data", help="Fetch the benchmark data sets.")
 app.command(data_app)
@@ -40,7 +42,7 @@ class RecipeOptions:
     """How the method is trained. What is left out is the recipe's own."""
 
     recipe: str | None = None
-    "A recipe by name in place of the method's own: strong or paper."
+    "A recipe by name in place of the method's own: strong, paper or oliver."
     optimizer: Literal["adam", "sgd"] | None = None
     "The optimizer."
     learning_rate: float | None = None
@@ -147,7 +149,8 @@ def train(
     source
         digits, cifar10, svhn, svhn-extra, a folder of images, a CSV table or an .npz of arrays.
     method
-        supervised, rot, soft-rot, ss-gnn, sm-gnn, self-label, pi, mean-teacher, vat, vat-entmin, pseudo-label, fixmatch ...
+        supervised, rot, soft-rot, ss-gnn, sm-gnn, self-label, pi, mean-teacher, vat, vat-entmin, entmin, pseudo-label,
+        fixmatch, softmatch or sla.
     labels
         How many labelled images to use, the same number of each class; the source's default, or all, if left out.
     unlabeled
@@ -330,6 +333,25 @@ def fetch(name: Literal["cifar10", "svhn", "svhn-extra"], /, *, data_dir: Path |
     from fewlabels.data.fetch import fetch as download
 
     download(name, data_dir)
+
+
+@app.command
+def report(*runs: Path, out: Path) -> None:
+    """Make one self-contained page of runs: their curves, labels, plan and pictures, or how they compare.
+
+    Parameters
+    ----------
+    runs
+        Run folders, record files, or folders of either.
+    out
+        The page to write, report.html say.
+    """
+    from fewlabels.report.page import write
+
+    print(write(runs, out))
+
+
+app.command(reproduce, name="reproduce")
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -7,8 +7,6 @@ from pathlib import Path
 from typing import Literal
 
 from fewlabels.errors import RunError
-from fewlabels.experiments.reproduce import reproduce
-from fewlabels.experiments.watch import pick
 
 
 def command(
@@ -69,6 +67,9 @@ def command(
     dry_run
         Only say what would be run and how long it would take.
     """
+    from fewlabels.experiments.reproduce import reproduce  # torch, which --help does without
+    from fewlabels.experiments.watch import pick
+
     watch = pick()
     try:
         outcome = reproduce(

@@ -9,12 +9,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import fewlabels
+
 
 def provenance() -> dict[str, Any]:
     """Versions, commit and the time of day."""
-    packages = ("fewlabels", "torch", "lightning-fabric", "numpy", "POT")
+    versions = {"python": platform.python_version(), "fewlabels": fewlabels.__version__}
     return {
-        "versions": {"python": platform.python_version(), **{p: importlib.metadata.version(p) for p in packages}},
+        "versions": versions
+        | {p: importlib.metadata.version(p) for p in ("torch", "lightning-fabric", "numpy", "POT")},
         "commit": _commit(),
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
     }
