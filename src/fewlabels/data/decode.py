@@ -6,6 +6,8 @@ is another, scaled until its shorter side fits and cut to the centre. Threads de
 
 from __future__ import annotations
 
+import hashlib
+import io
 import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -47,15 +49,14 @@ def headers(paths: Sequence[Path]) -> set[Header]:
     return found
 
 
-def decode(paths: Sequence[Path], pixels: UInt8[Tensor, "n c h w"]) -> None:
-    """Fill ``pixels`` with these files' images."""
+def decode(paths: Sequence[Path], pixels: UInt8[Tensor, "n c h w"]) -> list[bytes]:
+    """Fill ``pixels`` with these files' images; a digest of each file, equal where the files are."""
     rows = pixels.numpy()
 
-    def fill(part: slice) -> None:
-        for row, path in zip(rows[part], paths[part], strict=True):
-            row[:] = _pixels(path, row.shape)
+    def fill(part: slice) -> list[bytes]:
+        return [_fill(row, path) for row, path in zip(rows[part], paths[part], strict=True)]
 
-    _in_threads(fill, len(paths))
+    return [digest for some in _in_threads(fill, len(paths)) for digest in some]
 
 
 def is_image(path: Path) -> bool:
@@ -76,24 +77,29 @@ def _in_threads(work: Callable[[slice], Result], count: int) -> list[Result]:
 
 
 def _header(path: Path) -> Header:
-    with _opened(path) as image:
+    with _refusing(path), _opened(path) as image:
         width, height = image.size
         if image.getexif().get(ORIENTATION) in SIDEWAYS:
             width, height = height, width
         return Header(height, width, image.mode in GREY)
 
 
-def _pixels(path: Path, shape: tuple[int, ...]) -> np.ndarray:
-    channels, height, width = shape
-    with _opened(path) as image:
-        image.draft(
-            None, (2 * max(height, width),) * 2
-        )  # a large JPEG is cheaper to decode at half, a quarter ... of it
-        image = _on_white(ImageOps.exif_transpose(image))
-        image = _eight_bits(image).convert("L" if channels == 1 else "RGB")
-        if image.size != (width, height):
-            image = ImageOps.fit(image, (width, height), method=Image.Resampling.BICUBIC)
-        return np.asarray(image).reshape(height, width, channels).transpose(2, 0, 1)
+def _fill(row: np.ndarray, path: Path) -> bytes:
+    with _refusing(path):
+        content = path.read_bytes()
+        with _opened(io.BytesIO(content)) as image:
+            row[:] = _pixels(image, *row.shape)
+    return hashlib.blake2b(content, digest_size=16).digest()
+
+
+def _pixels(image: Image.Image, channels: int, height: int, width: int) -> np.ndarray:
+    enough = 2 * max(height, width)
+    image.draft(None, (enough, enough))  # a large JPEG is cheaper to decode at a half, a quarter ... of its size
+    image = _on_white(ImageOps.exif_transpose(image))
+    image = _eight_bits(image).convert("L" if channels == 1 else "RGB")
+    if image.size != (width, height):
+        image = ImageOps.fit(image, (width, height), method=Image.Resampling.BICUBIC)
+    return np.asarray(image).reshape(height, width, channels).transpose(2, 0, 1)
 
 
 def _on_white(image: Image.Image) -> Image.Image:
@@ -110,11 +116,14 @@ def _eight_bits(image: Image.Image) -> Image.Image:
     return Image.fromarray((np.asarray(image) // 256).clip(0, 255).astype(np.uint8))
 
 
+def _opened(file: Path | io.BytesIO) -> Image.Image:
+    return Image.open(file, formats=FORMATS)
+
+
 @contextmanager
-def _opened(path: Path) -> Iterator[Image.Image]:
+def _refusing(path: Path) -> Iterator[None]:
     try:
-        with Image.open(path, formats=FORMATS) as image:
-            yield image
+        yield
     except (Image.DecompressionBombWarning, Image.DecompressionBombError):
         raise InputError(
             f"{path} has more than {Image.MAX_IMAGE_PIXELS:,} pixels, too many to be decoded safely: make it smaller"

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,11 +34,10 @@ def source_of_files(name: str, entries: Sequence[Entry], request: Request) -> So
     """Check, decode, and put together."""
     classes = class_order({entry.label for entry in entries} - {""})
     _check_classes(name, entries, classes)
-    _check_copies(entries)
     entries = sorted(entries, key=lambda entry: PARTS.index(entry.part))
     paths = [entry.path for entry in entries]
     pixels = room_for(len(paths), _shape(paths, request.size), request.data_dir)
-    decode(paths, pixels)
+    _check_copies(entries, decode(paths, pixels))
     numbers = {"": UNKNOWN} | {label: i for i, label in enumerate(classes)}
     labels = torch.tensor([numbers[entry.label] for entry in entries])
     parts, start = {}, 0
@@ -60,7 +57,7 @@ def source_of_files(name: str, entries: Sequence[Entry], request: Request) -> So
 
 def images_under(folder: Path) -> Iterator[Path]:
     """All images of a folder at any depth, by name; hidden files are passed over, others refused."""
-    for at, inner, files in os.walk(folder):
+    for at, inner, files in os.walk(folder, onerror=_unreadable):
         inner[:] = sorted(name for name in inner if not name.startswith("."))
         for name in sorted(files):
             if name.startswith(".") or name.lower() in DROPPINGS:
@@ -113,19 +110,14 @@ def _check_classes(name: str, entries: Sequence[Entry], classes: Sequence[str]) 
             )
 
 
-def _check_copies(entries: Sequence[Entry]) -> None:
-    """Refuse an image that stands in two places which say different things. Only files of one size are compared."""
-    by_size = defaultdict(list)
-    for entry in entries:
-        by_size[_file_size(entry.path)].append(entry)
+def _check_copies(entries: Sequence[Entry], digests: Sequence[bytes]) -> None:
+    """Refuse a file that stands in two places which say different things."""
+    first: dict[bytes, Entry] = {}
     copies = []
-    for group in by_size.values():
-        if len({(entry.part, entry.label) for entry in group}) > 1:
-            first: dict[bytes, Entry] = {}
-            for entry in group:
-                other = first.setdefault(_digest(entry.path), entry)
-                if (other.part, other.label) != (entry.part, entry.label):
-                    copies.append((other, entry))
+    for entry, digest in zip(entries, digests, strict=True):
+        other = first.setdefault(digest, entry)
+        if (other.part, other.label) != (entry.part, entry.label):
+            copies.append((other, entry))
     if copies:
         other, entry = copies[0]
         more = f" (and {len(copies) - 1} more like this)" if len(copies) > 1 else ""
@@ -140,13 +132,5 @@ def _place(entry: Entry) -> str:
     return what if entry.part == "train" else f"{entry.part}, {what}"
 
 
-def _file_size(path: Path) -> int:
-    try:
-        return path.stat().st_size
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}; restore it or leave it out") from None
-
-
-def _digest(path: Path) -> bytes:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "blake2b").digest()
+def _unreadable(error: OSError) -> None:
+    raise InputError(f"{error.filename} cannot be read: {error.strerror}; make it readable or move it away")
