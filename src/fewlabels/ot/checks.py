@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -12,6 +14,9 @@ _MASS_SLACK = {
 }  # relative; within it the second marginal is rescaled to the first
 
 
+Weighted = tuple[Tensor, Tensor]  # points and their weights
+
+
 def check_dtype(**tensors: Tensor) -> None:
     """All of one floating type that the solvers know, float32 or float64."""
     kinds = {tensor.dtype for tensor in tensors.values()}
@@ -20,13 +25,14 @@ def check_dtype(**tensors: Tensor) -> None:
         raise ValueError(f"{got}: give float32 or float64, the same for all")
 
 
-def check_cost(cost: Float[Tensor, "n m"]) -> None:
-    """A finite, non-negative matrix with at least one row and one column."""
+def check_cost(cost: Float[Tensor, "n m"]) -> float:
+    """A finite, non-negative matrix with at least one row and one column; returns its largest entry."""
     if cost.ndim != 2 or cost.numel() == 0:
         raise ValueError(f"the cost has shape {tuple(cost.shape)}: give a matrix with at least one row and one column")
     low, high = (float(value) for value in torch.aminmax(cost.detach()))
     if not (low >= 0 and high < float("inf")):
         raise ValueError(f"the cost spans {low:g} to {high:g}: give finite, non-negative numbers")
+    return high
 
 
 def check_weights(name: str, weights: Float[Tensor, " n"], n: int) -> float:
@@ -68,3 +74,47 @@ def check_order(order: float) -> None:
     """W_k is a distance for k >= 1 only."""
     if not 1 <= order < float("inf"):
         raise ValueError(f"order is {order:g}: a Wasserstein distance needs a finite order >= 1")
+
+
+def check_family(
+    qs: Sequence[Float[Tensor, "_ d"]],
+    ps: Sequence[Float[Tensor, "_ d"]],
+    a: Sequence[Float[Tensor, " _"]] | None,
+    b: Sequence[Float[Tensor, " _"]] | None,
+) -> tuple[list[Weighted], list[Weighted], float]:
+    """Both families with weights of sum 1, and the one mass that all clouds have."""
+    if not len(qs) or not len(ps):
+        raise ValueError(f"{len(qs)} and {len(ps)} clouds: give at least one on each side")
+    first, second = _weighted("qs", "a", qs, a, qs[0]), _weighted("ps", "b", ps, b, qs[0])
+    mass = first[0][2]
+    for name, family in (("a", first), ("b", second)):
+        for i, (cloud, _, other) in enumerate(family):
+            if abs(other - mass) > _MASS_SLACK[cloud.dtype] * mass:
+                raise ValueError(
+                    f"a[0] sums to {mass:.9g} and {name}[{i}] to {other:.9g}: scale them so that all masses agree"
+                )
+    return [cloud[:2] for cloud in first], [cloud[:2] for cloud in second], mass
+
+
+def _weighted(
+    name: str, weights_name: str, clouds: Sequence[Tensor], weights: Sequence[Tensor] | None, like: Tensor
+) -> list[tuple[Tensor, Tensor, float]]:
+    """Points, weights of sum 1 and mass of each cloud; uniform weights have mass 1."""
+    if weights is not None and len(weights) != len(clouds):
+        raise ValueError(f"{weights_name} has {len(weights)} weight vectors for {len(clouds)} clouds: give one a cloud")
+    family = []
+    for i, cloud in enumerate(clouds):
+        check_cloud(f"{name}[{i}]", cloud)
+        if cloud.shape[1] != like.shape[1]:
+            raise ValueError(
+                f"{name}[{i}] has dimension {cloud.shape[1]} and qs[0] {like.shape[1]}: give clouds of one space"
+            )
+        if weights is None:
+            check_dtype(**{"qs[0]": like, f"{name}[{i}]": cloud})
+            family.append((cloud, cloud.new_full((len(cloud),), 1 / len(cloud)), 1.0))
+            continue
+        given = f"{weights_name}[{i}]"
+        check_dtype(**{"qs[0]": like, f"{name}[{i}]": cloud, given: weights[i]})
+        mass = check_weights(given, weights[i], len(cloud))
+        family.append((cloud, weights[i] / mass, mass))
+    return family

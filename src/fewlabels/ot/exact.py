@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from dataclasses import dataclass
 
@@ -39,31 +40,52 @@ def exact(
     """
     check_cost(cost)
     check_dtype(cost=cost, a=a, b=b)
+    if max_iter is not None and max_iter < 1:
+        raise ValueError(f"max_iter is {max_iter}: allow at least one pivot, or leave it out")
     unit_a, unit_b, mass = check_marginals(a, b, *cost.shape)
-    limit = max_iter or 100_000 + 20 * cost.numel()
-    matrix, g, warning = _network_simplex(cost.detach().double(), unit_a.double(), unit_b.double(), limit)
+    limit = 100_000 + 1000 * sum(cost.shape) if max_iter is None else max_iter  # random problems take 10 to 40 (n + m)
+    inner = cost.detach().double()
+    matrix, g, warning = _network_simplex(inner, unit_a.double(), unit_b.double(), limit)
     if warning is not None:
         raise NotConverged(
-            f"exact stopped on {cost.shape[0]} x {cost.shape[1]} after at most {limit} pivots: {warning}"
+            f"exact stopped on {cost.shape[0]} x {cost.shape[1]} after at most {limit} pivots: {warning.strip()}"
         )
-    f = (cost.detach().double() - g).amin(1)  # tight where mass moves, feasible everywhere, rows without mass included
+    f = (inner - g).amin(1)  # tight where mass moves, feasible everywhere, rows without mass included
+    _certify(inner, matrix, float(f @ unit_a.double() + g @ unit_b.double()))
     matrix = (mass * matrix).to(cost.dtype)
     error = (matrix.sum(1) - a).abs().sum() + (matrix.sum(0) - b * (mass / b.sum())).abs().sum()
     potentials = (f.to(cost.dtype), g.to(cost.dtype))
-    return Plan(matrix, cost, potentials, reg=0.0, iterations=limit, marginal_error=float(error), converged=True)
+    return Plan(matrix, cost, potentials, reg=0.0, iterations=0, marginal_error=float(error), converged=True)
+
+
+def _certify(cost: Float[Tensor, "n m"], matrix: Float[Tensor, "n m"], dual: float) -> None:
+    """Refuses a plan that its own potentials do not prove optimal: cost and dual value of Eq. (7) must meet."""
+    primal, highest = float((matrix * cost).sum()), float(cost.max())
+    if primal - dual > 1e-9 * primal + 1e-13 * highest:
+        lowest = float(cost[cost > 0].min())
+        raise NotConverged(
+            f"exact found a plan of cost {primal:.6g} and can prove only {dual:.6g}: positive costs from "
+            f"{lowest:.3g} to {highest:.3g} are too far apart for the network simplex: clip the smallest or the largest"
+        )
 
 
 def _network_simplex(
     cost: Float[Tensor, "n m"], a: Float[Tensor, " n"], b: Float[Tensor, " m"], limit: int
 ) -> tuple[Float[Tensor, "n m"], Float[Tensor, " m"], str | None]:
-    """Plan, column potentials and the solver's complaint, if any; points without mass stay outside."""
+    """Plan, column potentials and the solver's complaint, if any; points without mass stay outside.
+
+    Its pivots stop at reduced costs of some 1e-12 whatever the costs are, so they are brought near 2^40 first, by a
+    power of 2, which rounds nothing.
+    """
     rows, columns = a.nonzero().squeeze(1), b.nonzero().squeeze(1)
-    inner = cost[rows][:, columns]
+    inner = cost if len(rows) == len(a) and len(columns) == len(b) else cost[rows][:, columns]
+    power = 40 - math.frexp(float(inner.max()))[1]
+    scaled = torch.ldexp(inner, torch.tensor(power))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the complaint is in the log as well
-        found, log = pot.emd(a[rows].cpu().numpy(), b[columns].cpu().numpy(), inner.cpu().numpy(), limit, log=True)
+        found, log = pot.emd(a[rows].cpu().numpy(), b[columns].cpu().numpy(), scaled.cpu().numpy(), limit, log=True)
     plan = torch.zeros_like(cost)
     plan[rows[:, None], columns] = torch.from_numpy(found).to(cost)
-    f = torch.from_numpy(log["u"]).to(cost)
+    f = torch.ldexp(torch.from_numpy(log["u"]).to(cost), torch.tensor(-power))
     g = (cost[rows] - f[:, None]).amin(0)
     return plan, g, log["warning"]

@@ -21,6 +21,7 @@ def nested_wasserstein(
 ) -> Float[Tensor, ""]:
     """``W'_k(M', M)`` of Eq. (2): the k-th root of the least mean of ``W_k^k`` over all couplings of the masses.
 
+    >>> import torch
     >>> near, far = torch.zeros(2, 1), torch.full((3, 1), 4.0)
     >>> half = torch.tensor([0.5, 0.5])
     >>> float(nested_wasserstein(Measures((near, far), half), Measures((near + 1, far + 1), half)))
@@ -42,6 +43,7 @@ def nested_plan(
 
     Algorithm 2 prices the move of a measure at W_2 itself (``power=1``), Eq. (2) at ``W_k^k`` (``power=order``).
 
+    >>> import torch
     >>> m = Measures((torch.zeros(2, 1), torch.ones(3, 1)), torch.tensor([0.5, 0.5]))
     >>> nested_plan(m, m).matrix
     tensor([[0.5000, 0.0000],

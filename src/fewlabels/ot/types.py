@@ -13,6 +13,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from fewlabels.ot.gradients import refuse_gradient
+
 
 class NotConverged(RuntimeError):  # noqa: N818 - the name says what happened
     """A solver stopped before its tolerance; the text says what to change."""
@@ -24,19 +26,32 @@ class Plan:
 
     With f and g the potentials, an entropic plan is ``T = exp((f + g' - X) / reg)`` (minus infinity where there is no
     mass); an exact one has ``f + g' <= X`` with equality where mass moves.
+
+    Where the cost matrix asks for a gradient, ``objective`` has the right one, T (the envelope theorem), and so has
+    ``cost`` of an exact plan. ``cost`` of an entropic plan refuses: T itself moves with the costs.
     """
 
     matrix: Float[Tensor, "n m"]
     cost_matrix: Float[Tensor, "n m"]
     potentials: tuple[Float[Tensor, " n"], Float[Tensor, " m"]]
     reg: float  # 0 for an exact plan
-    iterations: int
+    iterations: int  # sweeps of Sinkhorn; 0 for an exact plan, whose solver does not tell its pivots
     marginal_error: float  # L1 norm over both marginals
     converged: bool
 
     @cached_property
     def cost(self) -> Float[Tensor, ""]:
         """<T, X>, the price of the transport without its entropy."""
+        if self.reg and self.cost_matrix.requires_grad:
+            return refuse_gradient(
+                self._transport,
+                f"<T, X> of an entropic plan (reg {self.reg:g}) has no gradient here, since T moves with the costs: "
+                "differentiate plan.objective, or solve with exact",
+            )
+        return self._transport
+
+    @cached_property
+    def _transport(self) -> Float[Tensor, ""]:
         return (self.matrix * self.cost_matrix).sum()
 
     @cached_property
@@ -47,7 +62,7 @@ class Plan:
     @cached_property
     def objective(self) -> Float[Tensor, ""]:
         """<T, X> - reg E(T), what Eq. (3) and (9) minimise."""
-        return self.cost - self.reg * self.entropy if self.reg else self.cost
+        return self._transport - self.reg * self.entropy if self.reg else self._transport
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,246 @@
+"""App. A and D: the iteration behind ``sinkhorn``, ``u = a / K v`` and ``v = b / K' u``, for a batch of problems.
+
+The two products of a sweep are all that a step costs, so the kernel K stays in the cache and no exponential is taken
+while sweeping. Three things keep that right where ``exp(-C / reg)`` would underflow or crawl:
+
+- absorption: ``K = exp((f + g' - C) / reg)`` carries the potentials, and u, v only what has changed since;
+- scheduling: where reg is small beside the costs, potentials come from wider kernels first;
+- over-relaxation: ``u <- u (a / u K v)^omega``, with omega read from the pace at which the error falls.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+from torch.nn import functional
+
+_CHECK = 5  # sweeps between two looks at the error, twice as many once past _EARLY sweeps
+_EARLY = 40
+_GATE = 0.5  # far from the solution over-relaxation may diverge: it begins below this error
+_OMEGA_MAX = 1.95
+_STEEP = 400  # max(C) / reg beyond which wider kernels come first: measured, 2 x fewer sweeps there, no gain below
+_STAGE = 10  # sweeps on each wider kernel
+_BLOCK = 2**18  # kernel entries that stay in a core's cache from the first product of a sweep to the second
+
+# |log u|, |log v| at which they are absorbed, and the entries of K that count as 0. What u and v can make of such an
+# entry, floor x exp(2 drift), is below rounding: a plan read from K, u and v equals the one in the log domain.
+_DRIFT = {torch.float64: 100.0, torch.float32: 18.0}
+_FLOOR = {torch.float64: 1e-260, torch.float32: 1e-35}
+
+
+@dataclass(frozen=True)
+class Scaled:
+    """Problems of a batch that have ended: plans of unit mass, their potentials, the L1 error of both marginals."""
+
+    index: Int[Tensor, " k"]  # places in the batch
+    matrix: Float[Tensor, "k n m"]
+    f: Float[Tensor, "k n"]
+    g: Float[Tensor, "k m"]
+    error: Float[Tensor, " k"]
+    iterations: int
+
+
+def scale(
+    cost: Float[Tensor, "B n m"],
+    a: Float[Tensor, "B n"],
+    b: Float[Tensor, "B m"],
+    *,
+    reg: float,
+    tol: float,
+    max_iter: int,
+    highest: float,
+    start: Float[Tensor, "B m"] | None = None,
+    kernel: Float[Tensor, "B n m"] | None = None,
+) -> Iterator[Scaled]:
+    """Solve each problem to its own tolerance and yield it as soon as it is there; positive marginals of mass 1 only.
+
+    ``highest`` is the largest cost. ``kernel`` is a place to work in, for those who solve many batches; the plan of a
+    batch of one comes back in it.
+
+    >>> half = torch.tensor([[0.5, 0.5]])
+    >>> cost = torch.tensor([[[0.0, 1.0], [1.0, 0.0]]])
+    >>> [done] = scale(cost, half, half, reg=1.0, tol=1e-6, max_iter=100, highest=1.0)
+    >>> done.matrix
+    tensor([[[0.3655, 0.1345],
+             [0.1345, 0.3655]]])
+    """
+    batch = _Batch(cost, a, b, reg, torch.empty_like(cost) if kernel is None else kernel)
+    iteration = batch.begin(_schedule(highest, reg), max_iter) if start is None else batch.resume(start)
+    index = torch.arange(len(cost), device=cost.device)
+    over = torch.zeros_like(index, dtype=torch.bool)
+    while True:
+        steps = min(_CHECK if iteration < _EARLY else 2 * _CHECK, max_iter - iteration)
+        batch.sweep(steps)
+        iteration += steps
+        error, settled = batch.measure()
+        if iteration >= max_iter and not settled.all():
+            batch.absorb(reg)
+            error, settled = batch.measure()
+        ended = ((error <= tol) & settled | (iteration >= max_iter)) & ~over
+        if ended.any():
+            yield batch.read(ended, index, error, iteration)
+            over |= ended
+            if over.all():
+                return
+            if 4 * over.sum() >= len(over):  # the slowest must not carry the others along
+                batch = batch.keep(~over)
+                index, error, settled, over = (t[~over] for t in (index, error, settled, over))
+        if not settled.all():
+            batch.absorb(reg)
+        batch.relax(error, iteration)
+
+
+def _schedule(highest: float, reg: float) -> list[float]:
+    """Regularisations before the last, each a quarter of the one before."""
+    if highest <= _STEEP * reg:
+        return []
+    widest = highest / 16
+    return [widest / 4**i for i in range(math.ceil(math.log(widest / reg, 4)))]
+
+
+class _Batch:
+    """The state of the iteration. It changes in place: the kernel is most of the memory there is."""
+
+    def __init__(
+        self,
+        cost: Float[Tensor, "B n m"],
+        a: Float[Tensor, "B n"],
+        b: Float[Tensor, "B m"],
+        reg: float,
+        kernel: Float[Tensor, "B n m"],
+    ):
+        self.cost, self.a, self.b, self.reg, self.kernel = cost, a, b, reg, kernel
+        self.f, self.g = torch.zeros_like(a), torch.zeros_like(b)  # absorbed, in units of the cost
+        self.omega: Tensor | None = None  # one a problem; None while all are 1
+        self.anchor: tuple[Tensor, int] | None = None  # error and iteration at which the present omega began
+        self._set(torch.ones_like(a), torch.ones_like(b))
+
+    def _set(self, u: Float[Tensor, "B n"], v: Float[Tensor, "B m"]) -> None:
+        self.u, self.v = u, v
+        self.saved = u.clone(), v.clone()
+        self.t = torch.empty_like(v)[:, None]  # K' u, for the present u
+        rows = max(_BLOCK // self.kernel.shape[2], 1) if len(u) == 1 else u.shape[1]
+        blocks = self.kernel.split(rows, 1), self.a.split(rows, 1), u.split(rows, 1)
+        self.parts = list(zip(*blocks, strict=True))  # rows that go through both products while they are in the cache
+
+    def begin(self, widths: list[float], max_iter: int) -> int:
+        """Potentials that leave an entry near 1 in every row and column of K, and the sweeps they took."""
+        reg = self.reg
+        self.f = self.cost.amin(2)  # the log-domain step in the limit reg = 0: minima for its sums of exponentials
+        self.g = torch.sub(self.cost, self.f[:, :, None], out=self.kernel).amin(1)
+        iteration = 0
+        for width in widths:
+            steps = min(_STAGE, max_iter - iteration - 1)
+            self.absorb(width)
+            self.sweep(steps)
+            iteration += steps
+        self.absorb(reg)
+        return iteration
+
+    def resume(self, g: Float[Tensor, "B m"]) -> int:
+        """The potentials of a similar problem, however far it is: the first step is in the log domain."""
+        self.g = g.clone()
+        self.log_step()
+        self.absorb(self.reg)
+        return 0
+
+    def sweep(self, steps: int) -> None:
+        """Step 1 and 2 of App. A, over-relaxed."""
+        self.saved[0].copy_(self.u)
+        self.saved[1].copy_(self.v)
+        for _ in range(steps):
+            for first, (kernel, a, u) in enumerate(self.parts):
+                _relaxed(u, a, torch.bmm(self.v[:, None], kernel.mT)[:, 0], self.omega)
+                torch.baddbmm(self.t, u[:, None], kernel, beta=min(first, 1), out=self.t)
+            _relaxed(self.v, self.b, self.t[:, 0], self.omega)
+
+    def measure(self) -> tuple[Float[Tensor, " B"], Bool[Tensor, " B"]]:
+        """The L1 error of both marginals, and whether u and v are in the range where K loses nothing."""
+        s = torch.bmm(self.v[:, None], self.kernel.mT)[:, 0]
+        error = (self.u * s - self.a).abs().sum(1) + (self.v * self.t[:, 0] - self.b).abs().sum(1)
+        drift = torch.cat([self.u, self.v], 1).log_().abs_().amax(1)
+        return error, drift <= _DRIFT[self.u.dtype]  # False for NaN as well
+
+    def relax(self, error: Float[Tensor, " B"], iteration: int) -> None:
+        """Choose omega anew, once a window has shown at which pace the error falls."""
+        near = error < _GATE
+        if self.anchor is None:
+            self.anchor = error, iteration
+            return
+        base, begun = self.anchor
+        if iteration - begun < max(_CHECK, iteration // 4):
+            return
+        omega = torch.ones_like(error) if self.omega is None else self.omega[:, 0]
+        omega = torch.where(near & (base < _GATE), _next_omega(omega, (error / base) ** (1 / (iteration - begun))), 1.0)
+        self.omega = omega[:, None] if bool((omega > 1).any()) else None
+        self.anchor = error, iteration
+
+    def absorb(self, reg: float) -> None:
+        """Move u and v into the potentials and rebuild the kernel; after an overflow go back and take a safe step."""
+        found = torch.isfinite(torch.cat([self.u, self.v], 1).log_().sum(1))
+        self.f = self.f + self.reg * torch.where(found[:, None], self.u, self.saved[0]).log()
+        self.g = self.g + self.reg * torch.where(found[:, None], self.v, self.saved[1]).log()
+        if not found.all():
+            self.log_step()
+        self.reg = reg
+        torch.sub(self.f[:, :, None], self.cost, out=self.kernel)
+        self.kernel.add_(self.g[:, None]).div_(reg).exp_()
+        functional.threshold(self.kernel, _FLOOR[self.kernel.dtype], 0.0, inplace=True)  # subnormal numbers are slow
+        self._set(torch.ones_like(self.u), torch.ones_like(self.v))
+        self.t[:, 0] = self.kernel.sum(1)
+
+    def log_step(self) -> None:
+        """One sweep in the log domain, right from any start."""
+        torch.sub(self.g[:, None], self.cost, out=self.kernel).div_(self.reg)
+        self.f = self.reg * (self.a.log() - torch.logsumexp(self.kernel, 2))
+        torch.sub(self.f[:, :, None], self.cost, out=self.kernel).div_(self.reg)
+        self.g = self.reg * (self.b.log() - torch.logsumexp(self.kernel, 1))
+
+    def read(
+        self, ended: Bool[Tensor, " B"], index: Int[Tensor, " B"], error: Float[Tensor, " B"], iteration: int
+    ) -> Scaled:
+        """Plans and potentials of the problems that have ended."""
+        whole = len(ended) == 1  # no copy of a large kernel that nothing needs any more
+        kernel, u, v = (t if whole else t[ended] for t in (self.kernel, self.u, self.v))
+        f, g = self.f[ended] + self.reg * u.log(), self.g[ended] + self.reg * v.log()
+        return Scaled(index[ended], kernel.mul_(u[:, :, None]).mul_(v[:, None]), f, g, error[ended], iteration)
+
+    def keep(self, rest: Bool[Tensor, " B"]) -> _Batch:
+        """The problems that go on, alone."""
+        kept = _Batch(self.cost[rest], self.a[rest], self.b[rest], self.reg, self.kernel[rest])
+        kept.f, kept.g = self.f[rest], self.g[rest]
+        kept.omega = None if self.omega is None else self.omega[rest]
+        kept.anchor = None if self.anchor is None else (self.anchor[0][rest], self.anchor[1])
+        kept._set(self.u[rest], self.v[rest])
+        return kept
+
+
+def _relaxed(
+    u: Float[Tensor, "B n"],
+    mass: Float[Tensor, "B n"],
+    product: Float[Tensor, "B n"],
+    omega: Float[Tensor, "B 1"] | None,
+) -> None:
+    """``u <- u (mass / u product)^omega``, in place."""
+    if omega is None:
+        torch.div(mass, product, out=u)
+    else:
+        u.mul_((mass / (u * product)).pow_(omega))
+
+
+def _next_omega(omega: Float[Tensor, " B"], pace: Float[Tensor, " B"]) -> Float[Tensor, " B"]:
+    """The omega that suits the slowest mode, seen in ``pace``, the factor by which the error fell in one sweep.
+
+    Near the solution the sweeps are Gauss-Seidel steps on a linear system: with theta the pace at omega = 1, Young's
+    relation (pace + omega - 1)^2 = pace omega^2 theta gives theta, and 2 / (1 + sqrt(1 - theta)) is best. A pace of
+    omega - 1 says that omega is past the best and tells no more.
+    """
+    theta = (pace + omega - 1).square() / (pace * omega.square())
+    best = (2 / (1 + (1 - theta).clamp_min(0).sqrt())).clamp_max(_OMEGA_MAX)
+    raised = torch.where((theta < 1) & (pace > omega - 1 + 1e-3), torch.maximum(omega, best), omega)
+    return torch.where(pace < 1, raised, (1 + omega) / 2)
