@@ -49,7 +49,8 @@ STYLE: dict[str, Any] = {
     "ytick.color": MUTED,
     "xtick.labelcolor": INK,
     "ytick.labelcolor": INK,
-    "legend.frameon": False,
+    "legend.edgecolor": "none",
+    "legend.framealpha": 0.85,
     "legend.fontsize": 8,
     "lines.linewidth": 1.6,
     "svg.fonttype": "path",
@@ -131,7 +132,7 @@ def rightly_labelled(axes: Axes, records: Sequence[Record], title: str, method: 
         series = numbers.along(records, lambda r: r.labels, lambda r, c=column: numbers.rightly_labelled(r, c))  # type: ignore[misc]
         found.append(Series(label, series.x, series.y))
     _lines(axes, found)
-    _label_counts(axes, found)
+    _counts(axes, sorted({x for series in found for x in series.x}))
     axes.yaxis.set_major_formatter(lambda value, _: thousands(value))
     _finish(axes, title, "labelled images", "rightly labelled images", any(series.x for series in found))
 
@@ -146,7 +147,7 @@ def error_by_labels(axes: Axes, records: Sequence[Record], title: str, method: s
         if len(level):
             axes.axhline(level[0], color=INK, linewidth=1, linestyle=(0, (1, 2)), label="all labels, ours")
     _quoted_labels(axes, {r.data for r in records}, method)
-    _label_counts(axes, [series])
+    _counts(axes, series.x)
     _finish(axes, title, "labelled images", "test error, %", bool(series.x))
 
 
@@ -167,7 +168,7 @@ def error_by_validation_size(axes: Axes, records: Sequence[Record], title: str) 
         low, high = numbers.hoeffding_band(middle, found.x)
         axes.fill_between(found.x, 100 * low, 100 * high, color=FAINT, linewidth=0, label="Hoeffding, 95 %")
         _lines(axes, [Series("mean ± deviation", found.x, tuple(_percent_spread(s) for s in found.y))])
-    axes.set_xscale("log")
+    _counts(axes, found.x)
     _finish(axes, title, "validation images", "validation error, %", bool(found.x))
 
 
@@ -175,6 +176,8 @@ def error_by_setting(axes: Axes, records: Sequence[Record], knob: str, title: st
     """App. F, b and c: validation error along lambda (``"reg"``) or alpha, the other held still."""
     found = numbers.sweep(records, knob)
     _lines(axes, [Series("ours", found.x, tuple(_percent_spread(s) for s in found.y))])
+    if found.x:
+        axes.set_xticks(found.x, [f"{value:g}" for value in found.x])
     _finish(axes, title, "λ" if knob == "reg" else "α", "validation error, %", bool(found.x))
 
 
@@ -217,19 +220,18 @@ def _finish(axes: Axes, title: str, x: str, y: str, drawn: bool) -> None:
     axes.set_xlabel(x)
     axes.set_ylabel(y)
     if not drawn:
+        axes.set(xticks=[], yticks=[])
         axes.text(0.5, 0.5, "no records yet", transform=axes.transAxes, ha="center", va="center", color=MUTED)
     elif len(axes.get_legend_handles_labels()[1]) > 1:
-        axes.legend()
+        axes.legend(loc="center right" if "rightly" in y else "upper right")
 
 
-def _label_counts(axes: Axes, found: Sequence[Series]) -> None:
-    """A logarithmic axis whose ticks are the numbers of labels that were run."""
-    counts = sorted({x for series in found for x in series.x})
-    if not counts:
-        return
-    axes.set_xscale("log")
-    axes.set_xticks(counts, [thousands(count) for count in counts])
-    axes.minorticks_off()
+def _counts(axes: Axes, counts: Sequence[float]) -> None:
+    """A logarithmic axis whose ticks are the counts that were run."""
+    if counts:
+        axes.set_xscale("log")
+        axes.set_xticks(counts, [thousands(count) for count in counts], rotation=45 if len(counts) > 5 else 0)
+        axes.minorticks_off()
 
 
 def _quoted_labels(axes: Axes, data: set[str], method: str) -> None:

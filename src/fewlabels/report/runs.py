@@ -79,6 +79,7 @@ class Run:
     name: str
     record: Record
     folder: Path | None = None
+    request: Mapping[str, Any] = field(default_factory=dict)  # its config.toml
     finished: bool = True
     curve: Mapping[str, Column] = field(default_factory=dict)
     stage_seconds: Mapping[str, float] = field(default_factory=dict)
@@ -143,6 +144,7 @@ def read_run(folder: Path) -> Run:
         name=folder.resolve().name,
         record=record,
         folder=folder.resolve(),
+        request=config,
         finished=finished,
         curve={key: column(_value(line, key) for line in lines) for key in CURVES} if lines else record.curve,
         stage_seconds=_stages(lines),
