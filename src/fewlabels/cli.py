@@ -28,6 +28,7 @@ app = App(
     version=__version__,
     config=Env("FEWLABELS_", command=False),
     help_format="plaintext",
+    default_parameter=Parameter(show_env_var=False),
     suppress_keyboard_interrupt=False,
 )
 data_app = App(name="data", help="Fetch the benchmark data sets.")

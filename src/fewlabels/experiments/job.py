@@ -8,9 +8,12 @@ import os
 import shutil
 import socket
 from collections.abc import Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import TracebackType
+from typing import Protocol, runtime_checkable
 
 from fewlabels.errors import RunError
 from fewlabels.train import run as runs
@@ -79,3 +82,21 @@ def _held(lock: Path) -> Iterator[None]:
         file.write(f"process {os.getpid()} on {socket.gethostname()}\n")
         file.flush()
         yield
+
+
+@runtime_checkable
+class Pool(Protocol):
+    """Whoever carries jobs out: processes here, or a cluster. Within ``with``; it queues and retries by itself."""
+
+    slots: int | None  # jobs to hand over at once; None: all of them
+
+    def __enter__(self) -> Pool:
+        """Begin."""
+
+    def submit(self, job: Job) -> Future[Path]:
+        """Hand a job over; the future is the path of its record."""
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """End, at once if there was an error."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -9,7 +10,7 @@ from pathlib import Path
 
 from fewlabels.errors import RunError
 from fewlabels.experiments.identity import SEED, key, key_of_record
-from fewlabels.report.records import Record, read_file, record_files
+from fewlabels.report.records import Record, parse_record, read_file, read_records
 from fewlabels.train.config import Config
 
 
@@ -31,7 +32,10 @@ class Ledger:
         return tuple(record for record in self.known.values() if key_of_record(record, but=SEED) in asked)
 
     def gather(self) -> None:
-        """Add what stands in its run's folder alone."""
+        """Add what stands in its run's folder alone; a line that a power failure cut off is one of these."""
+        if self.file.is_file():
+            with self.file.open("rb+") as stream:
+                stream.truncate(len(_whole_lines(self.file)))
         while self.loose:
             self.add(self.loose.pop())
 
@@ -53,9 +57,12 @@ class Ledger:
 def open_ledger(out: Path, results: Path | None) -> Ledger:
     """All records below ``results`` and in ``out``, and those of runs that ended without being gathered."""
     ledger = Ledger(out / "records.jsonl")
-    places = [path for path in (results, ledger.file) if path is not None and path.exists()]
-    for file in (file for place in places for file in record_files(place)):
-        for _, record in read_file(file):
+    if results is not None and results.exists():
+        for record in read_records([results]):
+            ledger.known.setdefault(key_of_record(record), record)
+    if ledger.file.is_file():
+        for number, line in enumerate(_whole_lines(ledger.file).splitlines(), start=1):
+            record = parse_record(json.loads(line), f"{ledger.file}:{number}")
             ledger.known.setdefault(key_of_record(record), record)
     for path in sorted((out / "runs").glob("*/record.json")):
         for _, record in read_file(path):
@@ -64,8 +71,7 @@ def open_ledger(out: Path, results: Path | None) -> Ledger:
     return ledger
 
 
-def _drop_torn_line(file: Path) -> None:
-    """A line cut off by a power failure is taken away: the run's own record is still in its folder."""
-    if file.is_file() and not (content := file.read_bytes()).endswith(b"\n"):
-        with file.open("rb+") as stream:
-            stream.truncate(content.rfind(b"\n") + 1)
+def _whole_lines(file: Path) -> bytes:
+    """A file up to its last line's end."""
+    content = file.read_bytes()
+    return content[: content.rfind(b"\n") + 1]

@@ -22,7 +22,8 @@ class Local:
     """``jobs`` spawned processes. A process that is killed takes its run down, not the others' results."""
 
     def __init__(self, jobs: int) -> None:
-        self.slots = jobs
+        self.slots: int | None = jobs
+        self._jobs = jobs
         self._context = multiprocessing.get_context("spawn")
         self._before: set[BaseProcess] = set()
 
@@ -54,9 +55,9 @@ class Local:
     def _fresh(self) -> ProcessPoolExecutor:
         visible = os.environ.get("CUDA_VISIBLE_DEVICES")
         gpus = visible.split(",") if visible else [str(i) for i in range(torch.cuda.device_count())]
-        threads = max(1, torch.get_num_threads() // self.slots)
+        threads = max(1, torch.get_num_threads() // self._jobs)
         settings: tuple[Any, ...] = (self._context.Value("i", 0), gpus, threads)
-        return ProcessPoolExecutor(self.slots, self._context, initializer=_begin, initargs=settings)
+        return ProcessPoolExecutor(self._jobs, self._context, initializer=_begin, initargs=settings)
 
 
 def _begin(counter: Any, gpus: list[str], threads: int) -> None:

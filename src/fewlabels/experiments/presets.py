@@ -41,7 +41,7 @@ DIGITS, SMALLER = 1_200, 20  # its training images; a twentieth of the paper's l
 
 
 def smoke(ask: Config) -> Config:
-    """The same path on digits: a twentieth of the labels, six epochs of eight steps. Its numbers mean nothing."""
+    """The same path on digits: a twentieth of the labels, four epochs of eight steps. Its numbers mean nothing."""
     whole = ask.labels == TRAINING.get(ask.data)
     labels = DIGITS if whole else max(20, (ask.labels or 0) // SMALLER)
     unlabeled = None if ask.unlabeled is None else ask.unlabeled // (10 * SMALLER)
@@ -52,7 +52,7 @@ def smoke(ask: Config) -> Config:
         unlabeled=unlabeled,
         model="small",
         recipe="strong",
-        steps=48,
+        steps=32,
         overrides={"epoch_steps": 8, **ask.overrides},
     )
 
@@ -78,7 +78,7 @@ def paper(ask: Config) -> Config:
 PRESETS: dict[str, Preset] = {
     p.name: p
     for p in (
-        Preset("smoke", "digits, 48 steps a run: checks the path, measures nothing", (0, 1), smoke),
+        Preset("smoke", "digits, 32 steps a run: checks the path, measures nothing", (0, 1), smoke),
         Preset("desk", "real data, 1,536 steps a run, one recipe for all methods: for two CPU cores", (0,), desk),
         Preset(
             "paper", "the paper's and Oliver et al.'s recipes, 500,000 steps a run, five splits: for GPUs", SEEDS, paper

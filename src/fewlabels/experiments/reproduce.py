@@ -18,7 +18,7 @@ from fewlabels.experiments.cluster import Cluster
 from fewlabels.experiments.cost import Estimate, estimate, images_of, steps_of
 from fewlabels.experiments.experiment import Drawing, Experiment, cells, check_needs
 from fewlabels.experiments.identity import run_name
-from fewlabels.experiments.job import Job
+from fewlabels.experiments.job import Job, Pool
 from fewlabels.experiments.ledger import Ledger, open_ledger
 from fewlabels.experiments.local import Local
 from fewlabels.experiments.presets import Preset
@@ -70,7 +70,8 @@ def reproduce(
     2
     """
     experiment: Experiment = pick(EXPERIMENTS, name, "table or figure")
-    chosen, watch = preset_of(preset), watch or Silent()
+    chosen = preset_of(preset)
+    watch = Silent() if watch is None else watch
     out = (out or Path("reproduced") / chosen.name).absolute()
     asked = cells(experiment, chosen, seeds=seeds, methods=methods, data=data)
     asked = tuple(dataclasses.replace(config, device=device, data_dir=data_dir) for config in asked)
@@ -99,7 +100,7 @@ def reproduce(
     return Outcome(expected, finished, failed, _draw(experiment, chosen, ledger, out), told[1:])
 
 
-def _pool(executor: str, jobs: int | None, gpus: float | None, cpus: float, address: str | None) -> Local | Cluster:
+def _pool(executor: str, jobs: int | None, gpus: float | None, cpus: float, address: str | None) -> Pool:
     if jobs is not None and jobs < 1:
         raise InputError(f"--jobs must be above zero, got {jobs}")
     if executor == "ray":
@@ -109,9 +110,7 @@ def _pool(executor: str, jobs: int | None, gpus: float | None, cpus: float, addr
     return Local(jobs or 1)
 
 
-def _run(
-    todo: Sequence[Job], pool: Local | Cluster, ledger: Ledger, watch: Watch
-) -> tuple[tuple[str, ...], dict[str, str]]:
+def _run(todo: Sequence[Job], pool: Pool, ledger: Ledger, watch: Watch) -> tuple[tuple[str, ...], dict[str, str]]:
     """Keep the pool's slots filled until nothing is left; what ended well, and what failed and why."""
     waiting, running, lost = deque(todo), dict[Future[Path], Job](), Counter[str]()
     finished: list[str] = []
