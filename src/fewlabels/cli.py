@@ -78,6 +78,8 @@ class RecipeOptions:
     "Whose outputs are judged."
     match_with: Literal["student", "ema"] | None = None
     "Whose outputs are matched."
+    match_on: Literal["outputs", "features"] | None = None
+    "What is matched: the softmax outputs, or the features before the last layer."
     reset_optimizer: bool | None = None
     "Forget the optimizer's state when pseudo-labels first appear."
 

@@ -144,6 +144,41 @@ def test_labels_are_made_anew_as_often_as_asked():
     assert ["transport_cost" in line for line in lines] == [True, False, False, True, False, False]
 
 
+@pytest.mark.parametrize("method", ["rot", "soft-rot", "ss-gnn", "sm-gnn"])
+def test_features_may_be_matched_in_place_of_outputs(method):
+    t = training(method, warmup=0.0, match_on="features", pool="all")
+    asked, labeler = [], t.method.labeler
+
+    def listening(outputs, generator):
+        asked.append(outputs)
+        return labeler(outputs, generator)
+
+    t.method = replace(t.method, labeler=listening)
+    metrics = train_epoch(t)
+    (outputs,) = asked
+    assert outputs.features
+    assert outputs.unlabeled.shape == (88, 64)
+    clean = t.problem.clean(t.problem.store.take(t.problem.split.labeled))
+    with torch.no_grad():
+        expected = training(method).network.eval().features(clean)  # of the weights before the first step
+    assert torch.allclose(outputs.labeled, expected, atol=1e-6)
+    assert 0 <= metrics["classifier_accuracy"] <= 1
+    assert float(t.labelled.confidence.max()) <= 1
+
+
+def test_features_that_cannot_be_matched_are_refused_before_the_first_step():
+    with pytest.raises(InputError, match="the classifier labels by its own outputs: leave match_on out"):
+        training("self-label", match_on="features")
+    t = training("rot")
+    plan = replace(t.method, recipe=replace(t.method.recipe, match_on="features"))
+    bare = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 2))
+    with pytest.raises(InputError, match="asks Sequential for its features and it has no method of that name"):
+        begin(t.problem, plan, bare, t.clock, t.fabric, seed=0)
+    bare.features = torch.nn.Conv2d(1, 3, 1)
+    with pytest.raises(InputError, match=r"Sequential\.features gives \(1, 3, 8, 8\) for one image"):
+        begin(t.problem, plan, bare, t.clock, t.fabric, seed=0)
+
+
 def test_a_reset_optimizer_forgets_its_momentum():
     t = training("rot", warmup=0.25, reset_optimizer=True)
     train_epoch(t)

@@ -16,6 +16,8 @@ from typing import Any, Literal, Protocol, runtime_checkable
 from jaxtyping import Float, Int
 from torch import Generator, Tensor, nn
 
+from fewlabels.errors import InputError
+from fewlabels.labels.classifier import Argmax
 from fewlabels.labels.types import Labeler
 from fewlabels.methods.ramps import Ramp
 
@@ -96,6 +98,7 @@ class Recipe:
     ema: float | None = 0.99  # decay of the averaged weights; None: no average is kept
     evaluate: Literal["student", "ema"] = "ema"  # whose outputs are judged
     match_with: Literal["student", "ema"] = "ema"  # whose outputs the labeler sees
+    match_on: Literal["outputs", "features"] = "outputs"  # features: what the last layer sees, scaled to one-hot rows
     reset_optimizer: bool = False  # forget the optimizer's state when pseudo-labels first appear
 
 
@@ -107,6 +110,13 @@ class Method:
     terms: tuple[tuple[Weight, Term], ...] = ()
     recipe: Recipe = field(default_factory=Recipe)
     summary: str = ""
+
+    def __post_init__(self) -> None:
+        if isinstance(self.labeler, Argmax) and self.recipe.match_on != "outputs":
+            raise InputError(
+                "match_on='features' and the classifier labels by its own outputs: leave match_on out, or choose "
+                "rot, soft-rot, ss-gnn or sm-gnn"
+            )
 
     @property
     def active(self) -> tuple[tuple[Weight, Term], ...]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -18,7 +19,7 @@ from torch import Generator, Tensor, nn
 from fewlabels.data.batches import Stream
 from fewlabels.data.images import UNKNOWN
 from fewlabels.data.splits import draw_pool
-from fewlabels.errors import Diverged
+from fewlabels.errors import Diverged, InputError
 from fewlabels.labels.types import Labeler, Outputs, PseudoLabels
 from fewlabels.methods.method import Recipe
 from fewlabels.train.evaluate import outputs
@@ -72,14 +73,18 @@ def label_pool(
     unlabeled, labeled = problem.split.unlabeled, problem.split.labeled
     size = len(labeled) if recipe.pool == "labeled" else recipe.pool
     positions = draw_pool(len(unlabeled), size, draw)
+    features = recipe.match_on == "features"
+    see = partial(outputs, judge, problem.store, clean=problem.clean, fabric=fabric)
     began = time.perf_counter()
-    known = outputs(judge, problem.store, labeled, problem.clean, fabric)
-    rows = outputs(judge, problem.store, unlabeled[positions], problem.clean, fabric)
+    known = see(labeled, features=features)
+    rows = see(unlabeled[positions])
+    matched = see(unlabeled[positions], features=True) if features else rows
     seen = time.perf_counter()
     pseudo = None
     if fabric.global_rank == 0:
         try:
-            pseudo = labeler(Outputs(known, problem.labels[labeled].to(known.device), rows, problem.classes), generator)
+            given = problem.labels[labeled].to(known.device)
+            pseudo = labeler(Outputs(known, given, matched, problem.classes, features), generator)
         except Diverged as error:
             raise Diverged(f"at epoch {epoch + 1}: {error}") from None
     pseudo = fabric.broadcast(pseudo)
@@ -95,6 +100,24 @@ def label_pool(
         stream=_stream(int(kept.sum()), recipe, order),
     )
     return Labelled(pool, metrics, pseudo, positions, rows.max(dim=1).values.cpu())
+
+
+@torch.no_grad()
+def check_features(network: nn.Module, problem: Problem) -> None:
+    """Refuse a network whose features cannot be matched now, not when the warm-up has been paid for."""
+    if not callable(getattr(network, "features", None)):
+        raise InputError(
+            f"match_on='features' asks {type(network).__name__} for its features and it has no method of that name: "
+            "add features(images), one row an image, or match on outputs"
+        )
+    was_training = network.training
+    rows = network.eval().features(problem.clean(problem.store.take(torch.arange(1))))  # type: ignore[operator]
+    network.train(was_training)
+    if rows.ndim != 2:
+        raise InputError(
+            f"{type(network).__name__}.features gives {tuple(rows.shape)} for one image and one row is needed: "
+            "pool and flatten what it gives, or match on outputs"
+        )
 
 
 def _describe(pseudo: PseudoLabels, classes: int) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from fewlabels.errors import Diverged, InputError
 from fewlabels.methods.method import Batch, Method, State, Step, weight_at
 from fewlabels.models.ema import Ema
 from fewlabels.train.evaluate import laid_out, outputs, wrong
-from fewlabels.train.labelling import Labelled, Pool, label_pool, restore_pool
+from fewlabels.train.labelling import Labelled, Pool, check_features, label_pool, restore_pool
 from fewlabels.train.optimizer import make_optimizer, set_learning_rate
 from fewlabels.train.problem import Part, Problem
 from fewlabels.train.schedule import Clock, alpha_factor, learning_rate_factor
@@ -99,6 +99,8 @@ def begin(
         for i, name in enumerate(names)
     }
     unlabeled = len(problem.split.unlabeled)
+    if method.labeler is not None and recipe.match_on == "features":
+        check_features(network, problem)
     ema = Ema(network) if recipe.ema else None
     optimizer = make_optimizer(network, recipe)
     if fabric.world_size > 1 and problem.device.type == "cuda":  # gloo on CPUs has no synchronised statistics
