@@ -75,6 +75,15 @@ def test_vat_goes_where_the_divergence_rises_and_counts_how_far_it_has_come():
     assert loss(VAT(eps=0.0), student, other) < expected
 
 
+def test_vats_length_is_a_share_of_the_contrast_where_none_is_given():
+    # Rows (z, 0) differ from their own mean by z / sqrt(2) in length, so each of the three has a length of its own.
+    lengths = [0.1 * z / sqrt(2.0) for z in (LOG3, LOG9, LOG99)]
+    odds = [exp(z + sqrt(2.0) * r) for z, r in zip((LOG3, LOG9, LOG99), lengths, strict=True)]
+    ps, was = [o / (1 + o) for o in odds], 0.5
+    expected = sum(p * log(p / was) + (1 - p) * log((1 - p) / (1 - was)) for p in ps) / 3
+    assert loss(VAT(), torch.zeros(3, 2), STUDENT) == pytest.approx(expected, rel=1e-4)
+
+
 def test_a_unit_row_has_length_one_at_any_scale():
     rows = torch.randn(4, 2, 3, generator=torch.Generator().manual_seed(0)) * torch.tensor(
         [1e-38, 1e-20, 1, 1e30]
@@ -105,7 +114,7 @@ def test_softmatch_weighs_a_label_by_how_far_its_confidence_lies_below_the_mean(
     weak = torch.tensor([[0.0, 0.0], [LOG99, 0.0], [0.0, LOG99]])  # mean q is uniform: alignment changes nothing
     value, state = term.loss(begin(term), identity(), batch(STUDENT, weak), NOW)
     mean = (0.5 + 0.99 + 0.99) / 3
-    variance = ((0.5 - mean) ** 2 + 2 * (0.99 - mean) ** 2) / 3
+    variance = ((0.5 - mean) ** 2 + 2 * (0.99 - mean) ** 2) / 2  # of the run, seen through three of its rows
     low = exp(-((0.5 - mean) ** 2) * 4 / (2 * variance))
     assert float(state["mean"]) == pytest.approx(mean, rel=1e-5)
     assert float(state["variance"]) == pytest.approx(variance, rel=1e-4)

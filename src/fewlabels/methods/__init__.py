@@ -1,6 +1,6 @@
 """What is minimised: methods as plain data, and the catalogue of them."""
 
-from fewlabels.methods.catalogue import METHODS
+from fewlabels.methods.catalogue import FOR_DATA, METHODS
 from fewlabels.methods.entmin import EntMin
 from fewlabels.methods.fixmatch import FixMatch
 from fewlabels.methods.mean_teacher import MeanTeacher
@@ -14,6 +14,7 @@ from fewlabels.methods.softmatch import SoftMatch
 from fewlabels.methods.vat import VAT
 
 __all__ = [
+    "FOR_DATA",
     "METHODS",
     "RECIPES",
     "SLA",

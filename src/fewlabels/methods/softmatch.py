@@ -18,7 +18,8 @@ class SoftMatch:
     """w (-log p_y) with y = argmax q and w = exp(-min(m - mu, 0)^2 / (2 s^2 / sigmas^2)), m = max of aligned q.
 
     q = softmax f(weak view) and p = softmax f(strong view). mu and s^2 follow the mean and the variance of m over the
-    run; so does mean q, and ``aligned`` q is q prior / mean q, brought to sum 1. Alignment changes weights alone.
+    run; so does mean q, and ``aligned`` q is q prior / mean q, brought to sum 1. Alignment changes weights alone, as in
+    the paper, whose prior is uniform.
     """
 
     sigmas: float = 2.0
@@ -53,7 +54,7 @@ class SoftMatch:
         return {
             **state,
             "mean": state["mean"].lerp(best.mean(), 1 - self.decay),
-            "variance": state["variance"].lerp(best.var(correction=0), 1 - self.decay),
+            "variance": state["variance"].lerp(best.var(correction=min(1, len(best) - 1)), 1 - self.decay),
         }
 
 

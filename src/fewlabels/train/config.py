@@ -17,7 +17,7 @@ from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from fewlabels.errors import InputError
-from fewlabels.methods import METHODS, RECIPES
+from fewlabels.methods import FOR_DATA, METHODS, RECIPES
 from fewlabels.methods.method import Method, Recipe
 
 Value = str | int | float | bool | tuple[Any, ...] | None
@@ -25,7 +25,7 @@ Value = str | int | float | bool | tuple[Any, ...] | None
 
 @dataclass(frozen=True)
 class Config:
-    """One run. ``overrides`` holds fields of the recipe and of the labeler that differ from the method's own."""
+    """One run. ``overrides`` holds fields of the recipe, labeler and terms that differ from the method's own."""
 
     data: str
     method: str = "rot"
@@ -81,18 +81,30 @@ def plan_of(config: Config) -> Method:
     labeler: Any = method.labeler
     settings = get_type_hints(Recipe)
     knobs = {} if labeler is None else get_type_hints(type(labeler))
+    for _, term in method.terms:
+        knobs |= get_type_hints(type(term))
     for name, value in config.overrides.items():
         if name not in {**settings, **knobs}:
             known = nearest(name, {**settings, **knobs})
             raise InputError(f"method {config.method!r} with its recipe has no setting {name!r}.{known}")
         check_value(name, value, {**settings, **knobs}[name])
     chosen = {name: value for name, value in config.overrides.items() if value is not None}
-    if mine := {name: value for name, value in chosen.items() if name in knobs}:
-        labeler = dataclasses.replace(labeler, **mine)
+    known_for = FOR_DATA.get(config.data, {}) if config.normalize is None else {}
+    tuned = {**known_for, **chosen}
+    if labeler is not None:
+        labeler = _tuned(labeler, tuned)
+    terms = tuple((weight, _tuned(term, tuned)) for weight, term in method.terms)
     chosen_settings: dict[str, Any] = {name: value for name, value in chosen.items() if name in settings}
     if config.epochs is not None:
         chosen_settings["epochs"] = config.epochs
-    return dataclasses.replace(method, labeler=labeler, recipe=dataclasses.replace(recipe, **chosen_settings))
+    return dataclasses.replace(
+        method, labeler=labeler, terms=terms, recipe=dataclasses.replace(recipe, **chosen_settings)
+    )
+
+
+def _tuned(part: Any, values: Mapping[str, Value]) -> Any:
+    """A labeler or a term with those of the values that are knobs of it."""
+    return dataclasses.replace(part, **{name: values[name] for name in get_type_hints(type(part)) if name in values})
 
 
 def check_value(name: str, value: Value, hint: Any) -> None:
