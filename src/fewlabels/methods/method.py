@@ -120,13 +120,17 @@ class Method:
 
     @property
     def active(self) -> tuple[tuple[Weight, Term], ...]:
-        """The terms that are run: all but those whose weight is the number 0."""
-        return tuple((weight, term) for weight, term in self.terms if weight != 0)
+        """The terms that are run: all but those that never weigh anything."""
+        return tuple((weight, term) for weight, term in self.terms if _peak(weight) != 0)
 
     @property
     def uses_unlabeled(self) -> bool:
         """Whether a run needs unlabelled images at all."""
         return self.labeler is not None or bool(self.active)
+
+
+def _peak(weight: Weight) -> float:
+    return weight.peak if isinstance(weight, Ramp) else weight
 
 
 def weight_at(weight: Weight, step: Step) -> float:

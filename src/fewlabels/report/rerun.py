@@ -58,7 +58,7 @@ def command(asked: Mapping[str, Any]) -> str:
 
 
 def from_record(config: Mapping[str, Any]) -> dict[str, Any]:
-    """A record's configuration as a request: every setting of its recipe and of its labeler becomes an override.
+    """A record's configuration as a request: every setting of its recipe, labeler and terms becomes an override.
 
     >>> from_record({"data": "svhn", "recipe": {"name": "Recipe", "alpha": 0.5}, "labeler": None, "terms": []})
     {'data': 'svhn', 'overrides': {'alpha': 0.5}}
@@ -66,8 +66,8 @@ def from_record(config: Mapping[str, Any]) -> dict[str, Any]:
     asked = {name: value for name, value in config.items() if name not in RESOLVED and value is not None}
     budget = {"steps", "minutes", "epochs"} & asked.keys()
     overrides: dict[str, Any] = {}
-    for part in ("recipe", "labeler"):
-        for name, value in (config.get(part) or {}).items():
+    for part in (config.get("recipe"), config.get("labeler"), *(term for _, term in config.get("terms") or ())):
+        for name, value in (part or {}).items():
             mine = name not in ("name", "epochs") if budget else name != "name"
             if mine and value is not None and not isinstance(value, Mapping):
                 overrides[name] = value
