@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from fewlabels.errors import InputError
 from fewlabels.estimators.samples import IMAGES, ROWS, Pictures, Rows
-from fewlabels.estimators.targets import ScoresLabeled, Targets, masses_of, read_targets
+from fewlabels.estimators.targets import ScoresLabeled, Targets, masses_of, read_targets, takes_anything
 from fewlabels.estimators.training import train
 from fewlabels.labels import ROT
 from fewlabels.methods import Method, Recipe
@@ -34,8 +34,10 @@ class ROTClassifier(ScoresLabeled, BaseEstimator):
     >>> X = np.array([[0.0], [0.2], [0.1], [5.0], [5.2], [5.1]])
     >>> classifier = ROTClassifier(max_iter=3, unlabeled="", random_state=0).fit(X, ["low", "", "", "high", "", ""])
     >>> classifier.transduction_.tolist(), classifier.predict([[4.0]]).tolist()
+    (['low', 'low', 'low', 'high', 'high', 'high'], ['high'])
     """
 
+    @takes_anything
     def __init__(
         self,
         *,

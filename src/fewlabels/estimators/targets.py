@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numbers
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar, no_type_check
 
 import numpy as np
 import torch
@@ -15,6 +16,13 @@ from torch import Tensor
 
 from fewlabels.data.images import UNKNOWN
 from fewlabels.errors import InputError
+
+Constructor = TypeVar("Constructor", bound=Callable[..., None])
+
+
+def takes_anything(constructor: Constructor) -> Constructor:
+    """A constructor in scikit-learn's shape keeps what it is given, and ``fit`` looks at it: annotations say what is meant."""
+    return no_type_check(constructor)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Generator, Tensor
 
-from fewlabels.estimators.targets import ScoresLabeled, Targets, masses_of, read_targets
+from fewlabels.estimators.targets import ScoresLabeled, Targets, masses_of, read_targets, takes_anything
 from fewlabels.labels import Matching, Outputs, SampleToSample, match
 from fewlabels.labels.steps import Pairs, Weights
 from fewlabels.train.device import pick_device
@@ -36,6 +36,7 @@ class TransportLabeler(ScoresLabeled, BaseEstimator):
     ([0, 0, 0, 1, 1, 1], [1])
     """
 
+    @takes_anything
     def __init__(
         self,
         *,
