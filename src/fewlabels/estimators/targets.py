@@ -21,7 +21,7 @@ Constructor = TypeVar("Constructor", bound=Callable[..., None])
 
 
 def takes_anything(constructor: Constructor) -> Constructor:
-    """A constructor in scikit-learn's shape keeps what it is given, and ``fit`` looks at it: annotations say what is meant."""
+    """A constructor in scikit-learn's shape: annotations say what is meant, and ``fit`` looks at what came."""
     return no_type_check(constructor)
 
 
