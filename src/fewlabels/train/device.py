@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+from contextlib import AbstractContextManager
 
 import torch
 from lightning_fabric import Fabric
@@ -81,6 +82,11 @@ def make_fabric(*, device: str, precision: str, devices: int, nodes: int) -> Fab
         strategy=strategy,
         precision=PRECISIONS[precision],
     )
+
+
+def repeatable() -> AbstractContextManager[None]:
+    """While it lasts, cuDNN's convolutions give the same bits each time, and float32 ones are not rounded to TF32."""
+    return torch.backends.cudnn.flags(enabled=True, benchmark=False, deterministic=True, allow_tf32=False)
 
 
 def describe(device: torch.device) -> str:

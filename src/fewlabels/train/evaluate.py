@@ -31,7 +31,9 @@ class Store:
 
     def take(self, indices: Int[Tensor, " b"]) -> Shaped[Tensor, "b *shape"]:
         """A batch, on the device."""
-        return self.samples[indices.to(self.samples.device)].to(self.device, non_blocking=True)
+        # Nobody waits for a copy towards the device: it would idle meanwhile.
+        there = indices.to(self.samples.device, non_blocking=self.samples.is_cuda)
+        return self.samples[there].to(self.device, non_blocking=True)
 
 
 Clean = Callable[[Tensor], Tensor]  # samples as the network sees them, not augmented
@@ -76,7 +78,7 @@ def wrong(probabilities: Float[Tensor, "n c"], labels: Int[Tensor, " n"]) -> Boo
     return probabilities.argmax(dim=1) != labels.to(probabilities.device)
 
 
-def gather(rows: Float[Tensor, "b d"], total: int, fabric: Fabric) -> Float[Tensor, "n d"]:
+def gather(rows: Shaped[Tensor, "b *shape"], total: int, fabric: Fabric) -> Shaped[Tensor, "n *shape"]:
     """Join the ranks' contiguous shares of ``total`` rows."""
     if fabric.world_size == 1:
         return rows

@@ -16,9 +16,13 @@ def make_optimizer(model: nn.Module, recipe: Recipe) -> torch.optim.Optimizer:
         {"params": [p for p in trained if p.ndim <= 1], "weight_decay": 0.0},
     ]
     groups = [group for group in groups if group["params"]]
+    # One kernel for all weights on a GPU, where launching several would take longer than they run.
+    fused = all(p.is_cuda for p in trained)
     if recipe.optimizer == "adam":
-        return torch.optim.Adam(groups, lr=recipe.learning_rate, foreach=True)
-    return torch.optim.SGD(groups, lr=recipe.learning_rate, momentum=recipe.momentum, nesterov=True, foreach=True)
+        return torch.optim.Adam(groups, lr=recipe.learning_rate, fused=fused, foreach=not fused)
+    return torch.optim.SGD(
+        groups, lr=recipe.learning_rate, momentum=recipe.momentum, nesterov=True, fused=fused, foreach=not fused
+    )
 
 
 def set_learning_rate(optimizer: torch.optim.Optimizer, value: float) -> None:

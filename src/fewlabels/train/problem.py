@@ -5,7 +5,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 
 import torch
 from jaxtyping import Int
@@ -50,7 +50,7 @@ class Problem:
         """Labelled samples of each class."""
         return torch.bincount(self.labels[self.split.labeled], minlength=self.classes)
 
-    @property
+    @cached_property
     def fingerprint(self) -> int:
         """A checksum of the split and of the labelled samples: other data, or another split, has another."""
         split = self.split

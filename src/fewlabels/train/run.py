@@ -26,7 +26,7 @@ from fewlabels.train import checkpoint
 from fewlabels.train.artifacts import save_labelling
 from fewlabels.train.conclude import conclude, model_name
 from fewlabels.train.config import Config, from_toml, plan_of, to_toml
-from fewlabels.train.device import describe, make_fabric, pick_device, pick_precision, processes
+from fewlabels.train.device import describe, make_fabric, pick_device, pick_precision, processes, repeatable
 from fewlabels.train.folder import RunFolder, write_text
 from fewlabels.train.loop import Training, begin, restore, state, train_epoch, validate
 from fewlabels.train.problem import Problem, pose
@@ -141,9 +141,8 @@ def _launch(
     fabric = make_fabric(device=device, precision=precision, devices=devices, nodes=nodes)
     sitting = _Sitting(config, method, folder, source, network, listener, precision, saved)
     try:
-        result: dict[str, Any] = fabric.launch(
-            partial(_sit, sitting=sitting)
-        )  # not an argument: Fabric would walk through it
+        # The sitting is not an argument of its own: Fabric would walk through it.
+        result: dict[str, Any] = fabric.launch(partial(_sit, sitting=sitting))
     except ProcessRaisedException as error:
         raise _told_by_child(str(error), folder) from None
     except ProcessExitedException as error:
@@ -180,6 +179,11 @@ def _told_by_child(text: str, folder: Path) -> Exception:
 
 def _sit(fabric: Fabric, sitting: _Sitting) -> dict[str, Any]:
     """One sitting of a run, from a fresh or a saved state to the record."""
+    with repeatable():
+        return _worked(fabric, sitting)
+
+
+def _worked(fabric: Fabric, sitting: _Sitting) -> dict[str, Any]:
     config, folder = sitting.config, RunFolder(sitting.folder)
     t, normalizer = _prepare(fabric, sitting)
     first = fabric.global_rank == 0
