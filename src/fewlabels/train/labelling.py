@@ -7,7 +7,7 @@ opened here for two numbers only, the accuracies of Fig. 1, after the labels are
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -87,7 +87,7 @@ def label_pool(
             pseudo = labeler(Outputs(known, given, matched, problem.classes, features), generator)
         except Diverged as error:
             raise Diverged(f"at epoch {epoch + 1}: {error}") from None
-    pseudo = fabric.broadcast(pseudo)
+    pseudo = _shared(pseudo, fabric)
     done = time.perf_counter()
     metrics = {"pool": len(positions), "stage_seconds": {"outputs": seen - began, "match": done - seen}}
     metrics |= _describe(pseudo, problem.classes) | _accuracies(pseudo, rows, problem, positions)
@@ -118,6 +118,21 @@ def check_features(network: nn.Module, problem: Problem) -> None:
             f"{type(network).__name__}.features gives {tuple(rows.shape)} for one image and one row is needed: "
             "pool and flatten what it gives, or match on outputs"
         )
+
+
+def _shared(pseudo: PseudoLabels | None, fabric: Fabric) -> PseudoLabels:
+    """Rank 0's labels on every rank, each on its own device; how they were found stays where it is told."""
+    if fabric.world_size == 1:
+        assert pseudo is not None
+        return pseudo
+    sent = None if pseudo is None else _on(replace(pseudo, matching=None), torch.device("cpu"))
+    found = _on(fabric.broadcast(sent), fabric.device)
+    return found if pseudo is None else replace(found, matching=pseudo.matching)
+
+
+def _on(pseudo: PseudoLabels, device: torch.device) -> PseudoLabels:
+    soft, keep = (None if value is None else value.to(device) for value in (pseudo.soft, pseudo.keep))
+    return replace(pseudo, labels=pseudo.labels.to(device), soft=soft, keep=keep)
 
 
 def _describe(pseudo: PseudoLabels, classes: int) -> dict[str, Any]:

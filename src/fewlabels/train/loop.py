@@ -21,7 +21,7 @@ from fewlabels.data.batches import Stream, shard
 from fewlabels.errors import Diverged, InputError
 from fewlabels.methods.method import Batch, Method, State, Step, weight_at
 from fewlabels.models.ema import Ema
-from fewlabels.train.evaluate import laid_out, outputs, wrong
+from fewlabels.train.evaluate import gather, laid_out, outputs, wrong
 from fewlabels.train.labelling import Labelled, Pool, check_features, label_pool, restore_pool
 from fewlabels.train.optimizer import make_optimizer, set_learning_rate
 from fewlabels.train.problem import Part, Problem
@@ -69,11 +69,6 @@ class Training:
     def done(self) -> bool:
         """Whether the budget is spent."""
         return self.clock.now(_common_time(self)).fraction >= 1.0
-
-    def gather(self, rows: Tensor) -> Tensor:
-        """Every rank's rows, without gradient."""
-        rows = rows.detach()
-        return rows if self.fabric.world_size == 1 else self.fabric.all_gather(rows).flatten(0, 1)
 
     @property
     def matched(self) -> nn.Module:
@@ -177,7 +172,7 @@ def _step(t: Training, where: Step) -> tuple[Tensor, int]:
     set_learning_rate(t.optimizer, recipe.learning_rate * learning_rate_factor(recipe.schedule, where.fraction))
     positions = t.problem.split.labeled[next(t.labeled)]
     images, count = _see(t, t.labeled_view, positions), len(positions)
-    labels = t.problem.labels[positions[_mine(t, count)]].to(t.problem.device)
+    labels = _moved(t, t.problem.labels[positions[_mine(t, count)]])
     rows = _unlabeled_rows(t)
     chosen = None if rows is None else rows if t.pool is None else t.pool.positions[rows]
     views = (
@@ -193,8 +188,17 @@ def _step(t: Training, where: Step) -> tuple[Tensor, int]:
         mine = _mine(t, len(rows))
         other = _share(t, len(student), len(rows)) * _unlabeled_loss(
             t,
-            Batch(images, labels, known, views, student, chosen[mine], t.generators["terms"], t.gather),
-            rows[mine],
+            Batch(
+                images,
+                labels,
+                known,
+                views,
+                student,
+                _moved(t, chosen[mine]),
+                t.generators["terms"],
+                lambda mine: gather(mine.detach(), len(rows), t.fabric),
+            ),
+            _moved(t, rows[mine]),
             where,
         )
         part = count / (count + len(rows))
@@ -236,6 +240,11 @@ def _see(t: Training, view: View, indices: Int[Tensor, " b"]) -> Float[Tensor, "
     mine = _mine(t, len(indices))
     draws = Draws(t.generators["views"], len(indices), mine.start, mine.stop - mine.start)
     return view(t.problem.store.take(indices[mine]), draws)
+
+
+def _moved(t: Training, indices: Int[Tensor, " b"]) -> Int[Tensor, " b"]:
+    """On the device, without waiting for what it still computes."""
+    return indices.to(t.problem.device, non_blocking=True)
 
 
 def _mine(t: Training, count: int) -> slice:
@@ -323,6 +332,7 @@ def state(t: Training) -> dict[str, Any]:
         "best": None if t.best is None else vars(t.best),
         "generators": {name: generator.get_state() for name, generator in t.generators.items()},
         "global_generator": torch.get_rng_state(),
+        "device_generator": torch.cuda.get_rng_state(t.problem.device) if t.problem.device.type == "cuda" else None,
     }
 
 
@@ -346,6 +356,8 @@ def restore(t: Training, saved: dict[str, Any]) -> None:
     if saved["best"] is not None:
         t.best = Best(**saved["best"])
     torch.set_rng_state(saved["global_generator"])
+    if saved["device_generator"] is not None and t.problem.device.type == "cuda":
+        torch.cuda.set_rng_state(saved["device_generator"], t.problem.device)
 
 
 def _to_device(node: Any, device: torch.device) -> Any:
