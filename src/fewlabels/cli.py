@@ -372,8 +372,9 @@ def call(arguments: list[str]) -> int:
         return _say(error, WRONG_REQUEST)
     except RunError as error:
         return _say(error, FAILED)
-    except KeyboardInterrupt:
-        return _say("interrupted; `fewlabels resume` goes on from the last epoch", INTERRUPTED)
+    except KeyboardInterrupt as error:
+        remedy = str(error) or "`fewlabels resume` goes on from the last epoch"
+        return _say(f"interrupted; {remedy}", INTERRUPTED)
     except BrokenPipeError:  # whoever read the output has left
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED

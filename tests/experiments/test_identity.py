@@ -63,6 +63,16 @@ def test_a_record_is_known_by_the_request_it_came_from(tmp_path):
     assert key_of_record(record) != key(dataclasses.replace(ASKED, seed=4))
 
 
+def test_a_record_from_before_a_setting_was_added_is_still_known(tmp_path):
+    asked = dataclasses.replace(ASKED, method="soft-rot")
+    tree = json.loads(json.dumps(start(asked, tmp_path / "run")))
+    del tree["config"]["recipe"]["alpha_ramp"]
+    del tree["config"]["labeler"]["soft"]  # what the method has for it: True
+    assert key_of_record(parse_record(tree)) == key(asked)
+    tree["config"]["recipe"]["a_setting_that_is_gone"] = 1
+    assert key_of_record(parse_record(tree)) != key(asked)
+
+
 @pytest.mark.parametrize("preset", PRESETS)
 def test_what_stands_in_two_tables_is_one_run(preset):
     drawn = {name: {key(c) for c in cells(EXPERIMENTS[name], PRESETS[preset], seeds=[0])} for name in EXPERIMENTS}

@@ -135,14 +135,14 @@ def test_a_failing_cell_is_told_and_the_others_go_on(pool, tmp_path):
 
     pool.before = fail
     told = Told()
-    asked = {"preset": "smoke", "data": "svhn", "seeds": [0, 1], "out": tmp_path}
-    outcome = reproduce("table2", **asked, methods=["sm-gnn", "ss-gnn"], watch=told)
+    asked = {"preset": "smoke", "seeds": [0, 1], "out": tmp_path}
+    outcome = reproduce("table2", **asked, data="svhn", methods=["sm-gnn", "ss-gnn"], watch=told)
     assert len(outcome.finished) == 1
     assert sorted(outcome.failed.values()) == ["ZeroDivisionError: division by zero", *["the disk is full"] * 2]
     assert any("sm-gnn" in str(line) and "failed: the disk is full" in str(line) for line in told)
     assert "S-S-GNN" in outcome.written[0].read_text()
     with pytest.raises(RunError, match=r"2 runs failed; the same command tries them again:\n  .*: the disk is full"):
-        command("table2", **asked, methods=["sm-gnn"])
+        command("table2", **asked, dataset="svhn", methods=["sm-gnn"])
 
 
 def test_a_dry_run_counts_what_is_left_and_touches_nothing(pool, tmp_path):

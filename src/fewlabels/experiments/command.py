@@ -15,7 +15,7 @@ def command(
     preset: str = "smoke",
     seeds: Sequence[int] | None = None,
     methods: Sequence[str] | None = None,
-    data: Literal["cifar10", "svhn"] | None = None,
+    dataset: Literal["cifar10", "svhn"] | None = None,
     jobs: int | None = None,
     executor: Literal["local", "ray"] = "local",
     out: Path | None = None,
@@ -42,7 +42,7 @@ def command(
         Which splits to run; the preset's own if left out.
     methods
         Only these methods of a table.
-    data
+    dataset
         Only this data set.
     jobs
         Runs at once: 1 if left out, or with Ray as many as there is room for.
@@ -77,7 +77,7 @@ def command(
             preset=preset,
             seeds=seeds,
             methods=methods,
-            data=data,
+            data=dataset,
             jobs=jobs,
             executor=executor,
             out=out,
@@ -92,8 +92,7 @@ def command(
             watch=watch,
         )
     except KeyboardInterrupt:
-        watch.say("interrupted: the same command goes on from the last epochs")
-        raise
+        raise KeyboardInterrupt("the same command goes on from the last epochs") from None
     finally:
         watch.close()
     for path in outcome.written:

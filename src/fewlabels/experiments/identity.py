@@ -12,6 +12,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from fewlabels.methods import METHODS
 from fewlabels.report.records import Record
 from fewlabels.train.config import Config, plan_of
 from fewlabels.train.record import request
@@ -19,6 +20,7 @@ from fewlabels.train.record import request
 ELSEWHERE = ("device", "precision", "devices", "nodes", "compile", "data_dir", "preset")
 BUDGET = ("epochs", "steps", "minutes")
 SEED = ("seed",)
+PARTS = ("labeler", "terms", "recipe")  # of a method
 
 
 def key(config: Config, *, but: tuple[str, ...] = ()) -> str:
@@ -37,7 +39,7 @@ def key(config: Config, *, but: tuple[str, ...] = ()) -> str:
 
 def key_of_record(record: Record, *, but: tuple[str, ...] = ()) -> str:
     """The same text from what a run recorded."""
-    return _text(record.config, record.labels, record.budget.steps, record.budget.minutes, but)
+    return _text(_completed(record), record.labels, record.budget.steps, record.budget.minutes, but)
 
 
 def run_name(config: Config) -> str:
@@ -48,6 +50,26 @@ def run_name(config: Config) -> str:
     """
     digest = hashlib.sha256(key(config).encode()).hexdigest()[:8]
     return f"{config.data}-{config.method}-{config.labels}-s{config.seed}-{digest}"
+
+
+def _completed(record: Record) -> dict[str, Any]:
+    """A record's request, with the settings that came after it at what its method has for them.
+
+    A setting is added so that it changes nothing until it is asked for, or else it is another method.
+    """
+    if record.method not in METHODS:
+        return dict(record.config)
+    own = request(Config(record.data, record.method), METHODS[record.method])
+    return {**record.config, **{name: _filled(record.config.get(name), own[name]) for name in PARTS}}
+
+
+def _filled(mine: Any, own: Any) -> Any:
+    """Fields that only ``own`` has, wherever both are of the same kind."""
+    if isinstance(mine, Mapping) and isinstance(own, Mapping) and mine.get("name") == own.get("name"):
+        return {**own, **{name: _filled(value, own.get(name)) for name, value in mine.items()}}
+    if isinstance(mine, list) and isinstance(own, list) and len(mine) == len(own):
+        return [_filled(value, other) for value, other in zip(mine, own, strict=True)]
+    return mine
 
 
 def _text(
