@@ -70,7 +70,7 @@ def _coupling(
         return lambda y, _: softmax_coupling(x, even, y, reg)
     if reg == 0:
         return lambda y, previous: exact_coupling(x, even, a, y, previous)
-    return lambda y, previous: sinkhorn_coupling(x, even, a, y, reg, previous)
+    return lambda y, _: sinkhorn_coupling(x, even, a, y, reg)
 
 
 def _masses(

@@ -6,6 +6,8 @@ while sweeping. Three things keep that right where ``exp(-C / reg)`` would under
 - absorption: ``K = exp((f + g' - C) / reg)`` carries the potentials, and u, v only what has changed since;
 - scheduling: where reg is small beside the costs, potentials come from wider kernels first;
 - over-relaxation: ``u <- u (a / u K v)^omega``, with omega read from the pace at which the error falls.
+
+What still crawls after as many sweeps as Newton's method would have cost is handed to it, once.
 """
 
 from __future__ import annotations
@@ -14,10 +16,13 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import numpy as np
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Float64, Int
 from torch import Tensor
 from torch.nn import functional
+
+from fewlabels.ot.newton import newton_potentials
 
 _CHECK = 5  # sweeps between two looks at the error, twice as many once past _EARLY sweeps
 _EARLY = 40
@@ -25,6 +30,7 @@ _GATE = 0.5  # far from the solution over-relaxation may diverge: it begins belo
 _OMEGA_MAX = 1.95
 _STEEP = 400  # max(C) / reg beyond which wider kernels come first: measured, 2 x fewer sweeps there, no gain below
 _STAGE = 10  # sweeps on each wider kernel
+_PATIENCE = 500, 10  # sweeps before Newton's method, at least and for each point of the shorter side: what it costs
 _BLOCK = 2**18  # kernel entries that stay in a core's cache from the first product of a sweep to the second
 
 # |log u|, |log v| at which they are absorbed, and the entries of K that count as 0. What u and v can make of such an
@@ -71,8 +77,7 @@ def scale(
     """
     batch = _Batch(cost, a, b, reg, torch.empty_like(cost) if kernel is None else kernel)
     iteration = batch.begin(_schedule(highest, reg), max_iter) if start is None else batch.resume(start)
-    index = torch.arange(len(cost), device=cost.device)
-    over = torch.zeros_like(index, dtype=torch.bool)
+    index, over = np.arange(len(cost)), np.zeros(len(cost), dtype=bool)
     while True:
         steps = min(_CHECK if iteration < _EARLY else 2 * _CHECK, max_iter - iteration)
         batch.sweep(steps)
@@ -115,17 +120,20 @@ class _Batch:
         kernel: Float[Tensor, "B n m"],
     ):
         self.cost, self.a, self.b, self.reg, self.kernel = cost, a, b, reg, kernel
+        self.mass = torch.cat([a, b], 1)
         self.f, self.g = torch.zeros_like(a), torch.zeros_like(b)  # absorbed, in units of the cost
-        self.omega: Tensor | None = None  # one a problem; None while all are 1
-        self.anchor: tuple[Tensor, int] | None = None  # error and iteration at which the present omega began
+        self.omega: Float64[np.ndarray, " B"] | None = None  # None while all are 1
+        self.power: Float[Tensor, "B 1"] | None = None  # omega where the sweeps take it
+        self.anchor: tuple[Float64[np.ndarray, " B"], int] | None = None  # error, iteration: the present omega's first
         self._set(torch.ones_like(a), torch.ones_like(b))
 
     def _set(self, u: Float[Tensor, "B n"], v: Float[Tensor, "B m"]) -> None:
         self.u, self.v = u, v
         self.saved = u.clone(), v.clone()
-        self.t = torch.empty_like(v)[:, None]  # K' u, for the present u
+        self.s = torch.empty_like(u)[:, None]  # K v
+        self.t = torch.empty_like(v)[:, None]  # K' u
         rows = max(_BLOCK // self.kernel.shape[2], 1) if len(u) == 1 else u.shape[1]
-        blocks = self.kernel.split(rows, 1), self.a.split(rows, 1), u.split(rows, 1)
+        blocks = self.kernel.split(rows, 1), self.a.split(rows, 1), self.s.split(rows, 2), u.split(rows, 1)
         self.parts = list(zip(*blocks, strict=True))  # rows that go through both products while they are in the cache
 
     def begin(self, widths: list[float], max_iter: int) -> int:
@@ -150,35 +158,45 @@ class _Batch:
         return 0
 
     def sweep(self, steps: int) -> None:
-        """Step 1 and 2 of App. A, over-relaxed."""
+        """Step 1 and 2 of App. A, over-relaxed; the first product K v is there already."""
         self.saved[0].copy_(self.u)
         self.saved[1].copy_(self.v)
-        for _ in range(steps):
-            for first, (kernel, a, u) in enumerate(self.parts):
-                _relaxed(u, a, torch.bmm(self.v[:, None], kernel.mT)[:, 0], self.omega)
+        for step in range(steps):
+            for first, (kernel, a, s, u) in enumerate(self.parts):
+                if step:
+                    torch.bmm(self.v[:, None], kernel.mT, out=s)
+                _relaxed(u, a, s[:, 0], self.power)
                 torch.baddbmm(self.t, u[:, None], kernel, beta=min(first, 1), out=self.t)
-            _relaxed(self.v, self.b, self.t[:, 0], self.omega)
+            _relaxed(self.v, self.b, self.t[:, 0], self.power)
 
-    def measure(self) -> tuple[Float[Tensor, " B"], Bool[Tensor, " B"]]:
+    def measure(self) -> tuple[Float64[np.ndarray, " B"], Bool[np.ndarray, " B"]]:
         """The L1 error of both marginals, and whether u and v are in the range where K loses nothing."""
-        s = torch.bmm(self.v[:, None], self.kernel.mT)[:, 0]
-        error = (self.u * s - self.a).abs().sum(1) + (self.v * self.t[:, 0] - self.b).abs().sum(1)
-        drift = torch.cat([self.u, self.v], 1).log_().abs_().amax(1)
-        return error, drift <= _DRIFT[self.u.dtype]  # False for NaN as well
+        torch.bmm(self.v[:, None], self.kernel.mT, out=self.s)
+        both, products = torch.cat([self.u, self.v], 1), torch.cat([self.s, self.t], 2)[:, 0]
+        error = torch.linalg.vector_norm(products.mul_(both).sub_(self.mass), 1, 1)
+        highest = self.u.amax(1) * self.v.amax(1)
+        look = torch.stack([error, highest, both.amin(1)]).double().cpu().numpy()  # all that the host has to know
+        drift = _DRIFT[both.dtype]
+        settled = (look[1] <= math.exp(2 * drift)) & (look[2] >= math.exp(-3 * drift))  # False for NaN as well
+        return look[0], settled
 
-    def relax(self, error: Float[Tensor, " B"], iteration: int) -> None:
+    def relax(self, error: Float64[np.ndarray, " B"], iteration: int) -> None:
         """Choose omega anew, once a window has shown at which pace the error falls."""
-        near = error < _GATE
         if self.anchor is None:
             self.anchor = error, iteration
             return
         base, begun = self.anchor
         if iteration - begun < max(_CHECK, iteration // 4):
             return
-        omega = torch.ones_like(error) if self.omega is None else self.omega[:, 0]
-        omega = torch.where(near & (base < _GATE), _next_omega(omega, (error / base) ** (1 / (iteration - begun))), 1.0)
-        self.omega = omega[:, None] if bool((omega > 1).any()) else None
         self.anchor = error, iteration
+        near = (error < _GATE) & (base < _GATE)
+        if not near.any():
+            self.omega = self.power = None
+            return
+        omega = np.ones_like(error) if self.omega is None else self.omega
+        pace = np.where(near, error / base, 1.0) ** (1 / (iteration - begun))
+        self.omega = np.where(near, _next_omega(omega, pace), 1.0)
+        self.power = torch.from_numpy(self.omega[:, None]).to(self.u)
 
     def absorb(self, reg: float) -> None:
         """Move u and v into the potentials and rebuild the kernel; after an overflow go back and take a safe step."""
@@ -188,11 +206,13 @@ class _Batch:
         if not found.all():
             self.log_step()
         self.reg = reg
+        floor = _FLOOR[self.kernel.dtype]
         torch.sub(self.f[:, :, None], self.cost, out=self.kernel)
-        self.kernel.add_(self.g[:, None]).div_(reg).exp_()
-        functional.threshold(self.kernel, _FLOOR[self.kernel.dtype], 0.0, inplace=True)  # subnormal numbers are slow
+        self.kernel.add_(self.g[:, None]).mul_(1 / reg)
+        self.kernel.clamp_(min=math.log(floor) - 1).exp_()  # subnormal numbers are slow to make and slow to use
+        functional.threshold(self.kernel, floor, 0.0, inplace=True)
         self._set(torch.ones_like(self.u), torch.ones_like(self.v))
-        self.t[:, 0] = self.kernel.sum(1)
+        torch.sum(self.kernel, 2, out=self.s[:, 0])
 
     def log_step(self) -> None:
         """One sweep in the log domain, right from any start."""
@@ -202,21 +222,30 @@ class _Batch:
         self.g = self.reg * (self.b.log() - torch.logsumexp(self.kernel, 1))
 
     def read(
-        self, ended: Bool[Tensor, " B"], index: Int[Tensor, " B"], error: Float[Tensor, " B"], iteration: int
+        self,
+        ended: Bool[np.ndarray, " B"],
+        index: Int[np.ndarray, " B"],
+        error: Float64[np.ndarray, " B"],
+        iteration: int,
     ) -> Scaled:
         """Plans and potentials of the problems that have ended."""
+        places, errors = (torch.from_numpy(t[ended]).to(self.u.device) for t in (index, error))
+        which = torch.from_numpy(ended).to(self.u.device)
         whole = len(ended) == 1  # no copy of a large kernel that nothing needs any more
-        kernel, u, v = (t if whole else t[ended] for t in (self.kernel, self.u, self.v))
-        f, g = self.f[ended] + self.reg * u.log(), self.g[ended] + self.reg * v.log()
-        return Scaled(index[ended], kernel.mul_(u[:, :, None]).mul_(v[:, None]), f, g, error[ended], iteration)
+        kernel, u, v, f, g = (t if whole else t[which] for t in (self.kernel, self.u, self.v, self.f, self.g))
+        f, g = f + self.reg * u.log(), g + self.reg * v.log()
+        return Scaled(places, kernel.mul_(u[:, :, None]).mul_(v[:, None]), f, g, errors.to(u), iteration)
 
-    def keep(self, rest: Bool[Tensor, " B"]) -> _Batch:
+    def keep(self, those: Bool[np.ndarray, " B"]) -> _Batch:
         """The problems that go on, alone."""
+        rest = torch.from_numpy(those).to(self.u.device)
         kept = _Batch(self.cost[rest], self.a[rest], self.b[rest], self.reg, self.kernel[rest])
         kept.f, kept.g = self.f[rest], self.g[rest]
-        kept.omega = None if self.omega is None else self.omega[rest]
-        kept.anchor = None if self.anchor is None else (self.anchor[0][rest], self.anchor[1])
+        if self.omega is not None and self.power is not None:
+            kept.omega, kept.power = self.omega[those], self.power[rest]
+        kept.anchor = None if self.anchor is None else (self.anchor[0][those], self.anchor[1])
         kept._set(self.u[rest], self.v[rest])
+        kept.s = self.s[rest]
         return kept
 
 
@@ -233,14 +262,14 @@ def _relaxed(
         u.mul_((mass / (u * product)).pow_(omega))
 
 
-def _next_omega(omega: Float[Tensor, " B"], pace: Float[Tensor, " B"]) -> Float[Tensor, " B"]:
+def _next_omega(omega: Float64[np.ndarray, " B"], pace: Float64[np.ndarray, " B"]) -> Float64[np.ndarray, " B"]:
     """The omega that suits the slowest mode, seen in ``pace``, the factor by which the error fell in one sweep.
 
     Near the solution the sweeps are Gauss-Seidel steps on a linear system: with theta the pace at omega = 1, Young's
     relation (pace + omega - 1)^2 = pace omega^2 theta gives theta, and 2 / (1 + sqrt(1 - theta)) is best. A pace of
     omega - 1 says that omega is past the best and tells no more.
     """
-    theta = (pace + omega - 1).square() / (pace * omega.square())
-    best = (2 / (1 + (1 - theta).clamp_min(0).sqrt())).clamp_max(_OMEGA_MAX)
-    raised = torch.where((theta < 1) & (pace > omega - 1 + 1e-3), torch.maximum(omega, best), omega)
-    return torch.where(pace < 1, raised, (1 + omega) / 2)
+    theta = (pace + omega - 1) ** 2 / (pace * omega**2)
+    best = np.minimum(2 / (1 + np.sqrt(np.maximum(1 - theta, 0))), _OMEGA_MAX)
+    raised = np.where((theta < 1) & (pace > omega - 1 + 1e-3), np.maximum(omega, best), omega)
+    return np.where(pace < 1, raised, (1 + omega) / 2)
