@@ -87,7 +87,7 @@ def _groups(records: Sequence[Record]) -> list[Group]:
 
 def _order(group: Group) -> tuple[str, int, float]:
     errors = [r.reported_error for r in group.records if r.reported_error is not None]
-    return group.records[0].data, group.records[0].labels, min(errors, default=float("inf"))
+    return group.records[0].data, group.records[0].labels, spread(errors).mean if errors else float("inf")
 
 
 def _group_name(group: Group, groups: Sequence[Group]) -> str:

@@ -26,7 +26,7 @@
     const cursor = chart.querySelector(".cursor"), readout = chart.querySelector(".readout");
     const heads = all("thead th", chart).map((cell) => cell.textContent);
     const rows = all("tbody tr", chart).map((row) => ({ at: Number(row.dataset.at), cells: all("td", row).map((c) => c.textContent) }));
-    const unit = chart.querySelector("h4 .unit") ? " %" : "";
+    const unit = chart.querySelector(".title .unit") ? " %" : "";
     let current = null;
     const show = (index) => {
       current = Math.min(Math.max(index, 0), rows.length - 1);
@@ -39,7 +39,7 @@
     const hide = () => { cursor.classList.remove("on"); readout.textContent = ""; current = null; };
     plot.tabIndex = 0;
     plot.setAttribute("role", "group");
-    plot.setAttribute("aria-label", `${chart.querySelector("h4").textContent}: left and right arrow keys read the values`);
+    plot.setAttribute("aria-label", `${chart.querySelector(".title").textContent}: left and right arrow keys read the values`);
     plot.addEventListener("pointermove", (event) => {
       const box = area.getBoundingClientRect();
       const at = (100 * (event.clientX - box.left)) / box.width;
