@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 
+import pytest
 import torch
-from jaxtyping import install_import_hook
+from jaxtyping import config, install_import_hook
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # POT's own, raised only while Python first compiles it
@@ -14,3 +16,11 @@ with warnings.catch_warnings():
 # The tower: an int may stand for a float, as PEP 484 says.
 install_import_hook("fewlabels", "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))")
 torch.set_num_threads(1)
+
+
+@pytest.fixture
+def unchecked() -> Iterator[None]:
+    """Shapes and types that do not fit reach our own sentences, as they do for users, who run without the hook."""
+    config.update("jaxtyping_disable", True)
+    yield
+    config.update("jaxtyping_disable", False)

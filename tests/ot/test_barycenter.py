@@ -241,11 +241,13 @@ def test_points_without_weight_start_no_cluster():
         ({"max_iter": 0}, "max_iter 0"),
     ],
 )
+@pytest.mark.usefixtures("unchecked")
 def test_bad_input_is_refused_in_a_sentence(option, message):
     with pytest.raises(ValueError, match=message):
         ot.barycenter_clusters(points(6, 2, 0, torch.float32), **{"k": 2, **option})
 
 
+@pytest.mark.usefixtures("unchecked")
 def test_points_must_be_finite_and_there():
     with pytest.raises(ValueError, match="at least one point"):
         ot.barycenter_clusters(torch.zeros(0, 2), 1)

@@ -7,12 +7,11 @@ from collections.abc import Sequence
 import torch
 from jaxtyping import Float
 from torch import Tensor
+from torch.nn import functional
 
-_MASS_SLACK = {
-    torch.float64: 1e-6,
-    torch.float32: 1e-4,
-}  # relative; within it the second marginal is rescaled to the first
-
+_MASS_SLACK = {torch.float64: 1e-6, torch.float32: 1e-4}  # relative; within it the masses are brought to the same sum
+# Shares of the mass below it count as 0: they change no sum, and no kernel holds them beside the others.
+_NOTHING = {torch.float64: 1e-200, torch.float32: 1e-30}
 
 Weighted = tuple[Tensor, Tensor]  # points and their weights
 
@@ -59,7 +58,11 @@ def check_marginals(
     mass_a, mass_b = check_weights("a", a, n), check_weights("b", b, m)
     if abs(mass_a - mass_b) > _MASS_SLACK[a.dtype] * mass_a:
         raise ValueError(f"a sums to {mass_a:.9g} and b to {mass_b:.9g}: scale one so that the masses agree")
-    return a / mass_a, b / mass_b, mass_a
+    return _unit(a, mass_a), _unit(b, mass_b), mass_a
+
+
+def _unit(weights: Float[Tensor, " n"], mass: float) -> Float[Tensor, " n"]:
+    return functional.threshold(weights / mass, _NOTHING[weights.dtype], 0.0)
 
 
 def check_cloud(name: str, cloud: Float[Tensor, "n d"]) -> None:
@@ -116,5 +119,5 @@ def _weighted(
         given = f"{weights_name}[{i}]"
         check_dtype(**{"qs[0]": like, f"{name}[{i}]": cloud, given: weights[i]})
         mass = check_weights(given, weights[i], len(cloud))
-        family.append((cloud, weights[i] / mass, mass))
+        family.append((cloud, _unit(weights[i], mass), mass))
     return family

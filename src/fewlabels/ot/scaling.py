@@ -78,6 +78,7 @@ def scale(
     batch = _Batch(cost, a, b, reg, torch.empty_like(cost) if kernel is None else kernel)
     iteration = batch.begin(_schedule(highest, reg), max_iter) if start is None else batch.resume(start)
     index, over = np.arange(len(cost)), np.zeros(len(cost), dtype=bool)
+    patience: float = max(_PATIENCE[0], _PATIENCE[1] * min(cost.shape[1:]))
     while True:
         steps = min(_CHECK if iteration < _EARLY else 2 * _CHECK, max_iter - iteration)
         batch.sweep(steps)
@@ -92,9 +93,14 @@ def scale(
             over |= ended
             if over.all():
                 return
-            if 4 * over.sum() >= len(over):  # the slowest must not carry the others along
-                batch = batch.keep(~over)
-                index, error, settled, over = (t[~over] for t in (index, error, settled, over))
+        crawls = iteration >= patience
+        if over.any() and (crawls or 4 * over.sum() >= len(over)):  # the slowest must not carry the others along
+            batch = batch.keep(~over)
+            index, error, settled, over = (t[~over] for t in (index, error, settled, over))
+        if crawls:
+            batch.resume(batch.newton())
+            patience = math.inf  # once: what Newton's method leaves is rounding, or out of reach
+            continue
         if not settled.all():
             batch.absorb(reg)
         batch.relax(error, iteration)
@@ -151,11 +157,24 @@ class _Batch:
         return iteration
 
     def resume(self, g: Float[Tensor, "B m"]) -> int:
-        """The potentials of a similar problem, however far it is: the first step is in the log domain."""
-        self.g = g.clone()
+        """The potentials of a similar problem, however far it is: the first step is in the log domain.
+
+        Optimal ones satisfy ``max (g - reg log b) - min (g - reg log b) <= max C``. Those that spread further are cut:
+        in a sum with them the cost is lost, and a plan of no cost has the right marginals too.
+        """
+        entropy, widest = self.reg * self.b.log(), self.cost.amax((1, 2))[:, None]
+        g = g - entropy
+        self.g = torch.maximum(g - g.amax(1, keepdim=True), -widest) + entropy
         self.log_step()
+        self._set(torch.ones_like(self.u), torch.ones_like(self.v))
+        self.omega = self.power = self.anchor = None
         self.absorb(self.reg)
         return 0
+
+    def newton(self) -> Float[Tensor, "B m"]:
+        """The potentials of each problem by Newton's method."""
+        problems = zip(self.cost, self.a, self.b, strict=True)
+        return torch.stack([newton_potentials(*problem, self.reg) for problem in problems]).to(self.g)
 
     def sweep(self, steps: int) -> None:
         """Step 1 and 2 of App. A, over-relaxed; the first product K v is there already."""

@@ -69,9 +69,9 @@ class Plan:
 class Measures:
     """A measure of measures, M = sum_j alpha_j delta_{P_j} (Sec. 4): clouds, their masses, the weights within each."""
 
-    clouds: tuple[Float[Tensor, "n_j d"], ...]
+    clouds: tuple[Float[Tensor, "_ d"], ...]
     masses: Float[Tensor, " c"]
-    weights: tuple[Float[Tensor, " n_j"], ...] | None = None  # None: uniform within each cloud
+    weights: tuple[Float[Tensor, " _"], ...] | None = None  # None: uniform within each cloud
 
     def __len__(self) -> int:
         return len(self.clouds)
