@@ -13,7 +13,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from fewlabels.ot.checks import check_cloud, check_dtype, check_weights
+from fewlabels.ot.checks import check_dtype, check_pair, check_weights
 
 Clouds = Sequence[Float[Tensor, "_ d"]]
 CloudWeights = Sequence[Float[Tensor, " _"]]
@@ -34,15 +34,9 @@ def moments(clouds: Clouds, weights: CloudWeights | None = None) -> Moments:
     >>> moments([torch.tensor([[0.0, 1.0], [2.0, 1.0]])]).deviations
     tensor([[1., 0.]], dtype=torch.float64)
     """
-    if not len(clouds):
-        raise ValueError("0 clouds: give at least one on each side")
     means, deviations, radii = [], [], []
-    for i, cloud in enumerate(clouds):
-        check_cloud(f"cloud {i}", cloud)
-        if cloud.shape[1] != clouds[0].shape[1]:
-            raise ValueError(f"cloud {i} has dimension {cloud.shape[1]} and cloud 0 {clouds[0].shape[1]}: give one")
+    for cloud, share in zip(clouds, family_shares(clouds, weights), strict=True):
         points = cloud.double()
-        share = shares(i, cloud, None if weights is None else weights[i])
         mean = share @ points
         squares = (points - mean).square_()
         means.append(mean)
@@ -78,7 +72,7 @@ def mean_bound(q: Moments, p: Moments) -> Float[Tensor, "q p"]:
 
 def gaussian_bound(q: Moments, p: Moments) -> Float[Tensor, "q p"]:
     """W_2 of the diagonal Gaussians."""
-    return _distances(torch.cat([q.means, q.deviations], 1), torch.cat([p.means, p.deviations], 1))
+    return (_distances(q.means, p.means).square() + _distances(q.deviations, p.deviations).square()).sqrt()
 
 
 def product_bound(q: Moments, p: Moments, order: float = 2) -> Float[Tensor, "q p"]:
@@ -95,6 +89,17 @@ def product_bound(q: Moments, p: Moments, order: float = 2) -> Float[Tensor, "q 
     return (reach.pow(order - 2) * square).pow(1 / order)
 
 
+def family_shares(clouds: Clouds, weights: CloudWeights | None) -> list[Tensor]:
+    """The weights of each cloud of a family."""
+    if not len(clouds):
+        raise ValueError("0 clouds: give at least one")
+    if weights is not None and len(weights) != len(clouds):
+        raise ValueError(f"{len(weights)} weight vectors for {len(clouds)} clouds: give one a cloud")
+    for i, cloud in enumerate(clouds):
+        check_pair("cloud 0", clouds[0], f"cloud {i}", cloud)
+    return [shares(i, cloud, None if weights is None else weights[i]) for i, cloud in enumerate(clouds)]
+
+
 def shares(i: int, cloud: Float[Tensor, "n d"], weights: Float[Tensor, " n"] | None) -> Float[Tensor, " n"]:
     """The weights of cloud i with sum 1, in float64; even where none are given."""
     if weights is None:
@@ -103,8 +108,8 @@ def shares(i: int, cloud: Float[Tensor, "n d"], weights: Float[Tensor, " n"] | N
     return weights.double() / check_weights(f"weights of cloud {i}", weights, len(cloud))
 
 
-def _distances(x: Float[Tensor, "q d"], y: Float[Tensor, "p d"]) -> Float[Tensor, "q p"]:
+def _distances(q: Float[Tensor, "q d"], p: Float[Tensor, "p d"]) -> Float[Tensor, "q p"]:
     """From the differences: a bound must not gain by cancellation."""
-    if x.shape[1] != y.shape[1]:
-        raise ValueError("the families have different dimensions: give clouds of one space")
-    return torch.cdist(x, y, compute_mode="donot_use_mm_for_euclid_dist")
+    if q.shape[1] != p.shape[1]:
+        raise ValueError(f"the families have dimensions {q.shape[1]} and {p.shape[1]}: give clouds of one space")
+    return torch.cdist(q, p, compute_mode="donot_use_mm_for_euclid_dist")

@@ -73,6 +73,20 @@ def check_cloud(name: str, cloud: Float[Tensor, "n d"]) -> None:
         raise ValueError(f"{name} has coordinates that are not finite: {int((~torch.isfinite(cloud)).sum())} of them")
 
 
+def check_pair(first: str, x: Float[Tensor, "n d"], second: str, y: Float[Tensor, "m d"]) -> None:
+    """Two clouds of one space."""
+    check_cloud(first, x)
+    check_cloud(second, y)
+    if x.shape[1] != y.shape[1]:
+        raise ValueError(f"{first} has dimension {x.shape[1]} and {second} {y.shape[1]}: give clouds of one space")
+
+
+def check_power(power: float) -> None:
+    """A positive power keeps the order of the distances."""
+    if not 0 < power < float("inf"):
+        raise ValueError(f"power is {power:g}: give a positive number, 1 as Alg. 2 or the order as Eq. (2)")
+
+
 def check_order(order: float) -> None:
     """W_k is a distance for k >= 1 only."""
     if not 1 <= order < float("inf"):

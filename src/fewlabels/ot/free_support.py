@@ -9,8 +9,8 @@ from jaxtyping import Float
 from torch import Generator, Tensor
 
 from fewlabels.ot.alternate import alternate
-from fewlabels.ot.bounds import Clouds, CloudWeights, shares
-from fewlabels.ot.checks import check_cloud, check_weights
+from fewlabels.ot.bounds import Clouds, CloudWeights, family_shares
+from fewlabels.ot.checks import check_pair, check_weights
 from fewlabels.ot.cost import squared_distances
 from fewlabels.ot.coupling import Coupled
 from fewlabels.ot.exact import exact
@@ -57,9 +57,9 @@ def free_support_barycenter(
             raise ValueError(f"{support} support points of {len(points)} points: ask for 1 to {len(points)}")
         start = starting_centers(points, each, support, None, generator)
     else:
-        check_cloud("support", support)
+        check_pair("support", support, "cloud 0", measures[0])
         start = support.double() - mean
-    if not reg >= 0:
+    if not 0 <= reg < float("inf"):
         raise ValueError(f"reg is {reg:g}: give 0 or a positive number")
     a = _fixed(support_weights, start)
     clouds = points.split([len(cloud) for cloud in measures])
@@ -95,15 +95,7 @@ def _masses(
     measures: Clouds, weights: Float[Tensor, " l"] | None, b: CloudWeights | None
 ) -> tuple[Float[Tensor, " l"], list[Tensor]]:
     """The w_l and each b_l, with sum 1."""
-    if not len(measures):
-        raise ValueError("0 measures: give at least one")
-    for i, cloud in enumerate(measures):
-        check_cloud(f"measure {i}", cloud)
-        if cloud.shape[1] != measures[0].shape[1]:
-            raise ValueError(
-                f"measure {i} has dimension {cloud.shape[1]} and measure 0 {measures[0].shape[1]}: give one space"
-            )
-    masses = [shares(i, cloud, None if b is None else b[i]) for i, cloud in enumerate(measures)]
+    masses = family_shares(measures, b)
     if weights is None:
         return masses[0].new_full((len(measures),), 1 / len(measures)), masses
     return weights.double() / check_weights("weights", weights, len(measures)), masses

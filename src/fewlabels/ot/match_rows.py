@@ -14,6 +14,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from fewlabels.ot.bounds import Clouds, CloudWeights
+from fewlabels.ot.checks import check_power
 from fewlabels.ot.match_plan import plan_argmax
 from fewlabels.ot.narrowing import BoundedPairs, bounded_pairs
 from fewlabels.ot.types import Plan
@@ -70,6 +71,7 @@ def match_rows(
     """
     if mode not in ("certified", "bound"):
         raise ValueError(f"mode is {mode!r}: choose 'certified' or 'bound'")
+    check_power(power)
     pairs = bounded_pairs(qs, ps, order, a, b)
     if reg is not None:
         labels, missed, plan = plan_argmax(pairs, mode == "certified", reg, masses, power, error)

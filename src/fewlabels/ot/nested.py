@@ -5,6 +5,7 @@ from __future__ import annotations
 from jaxtyping import Float
 from torch import Tensor
 
+from fewlabels.ot.checks import check_power
 from fewlabels.ot.exact import Exact, exact
 from fewlabels.ot.sinkhorn import sinkhorn
 from fewlabels.ot.types import Measures, Plan
@@ -49,6 +50,7 @@ def nested_plan(
     tensor([[0.5000, 0.0000],
             [0.0000, 0.5000]])
     """
+    check_power(power)
     cost = wasserstein_matrix(m1.clouds, m2.clouds, order, a=m1.weights, b=m2.weights, solver=solver).pow(power)
     if isinstance(outer, Exact):
         return exact(cost, m1.masses, m2.masses, max_iter=outer.max_iter)

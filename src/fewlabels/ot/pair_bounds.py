@@ -7,6 +7,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from fewlabels.ot.bounds import shares
+from fewlabels.ot.checks import check_order, check_pair
 from fewlabels.ot.cost import paired_cost
 
 OneWeights = Float[Tensor, " _"] | None
@@ -21,6 +22,7 @@ def gelbrich(q: Float[Tensor, "n d"], p: Float[Tensor, "m d"], a: OneWeights = N
     >>> gelbrich(x, x * torch.tensor([1.0, -1.0]) + 1)  # the axes of the two clouds are orthogonal
     tensor(2.4495, dtype=torch.float64)
     """
+    check_pair("q", q, "p", p)
     (mean_q, R_q), (mean_p, R_p) = _triangle(q, a), _triangle(p, b)
     nuclear = torch.linalg.svdvals(R_q @ R_p.T).sum()
     spread = R_q.square().sum() + R_p.square().sum()
@@ -35,6 +37,8 @@ def line_bound(
     >>> line_bound(torch.tensor([[0.0], [2.0]]), torch.tensor([[5.0], [3.0]]))
     tensor(3., dtype=torch.float64)
     """
+    check_pair("q", q, "p", p)
+    check_order(order)
     a, b = shares(0, q, a), shares(1, p, b)
     q, p = q.double(), p.double()
     line = b @ p - a @ q

@@ -232,6 +232,7 @@ class _Batch:
         functional.threshold(self.kernel, floor, 0.0, inplace=True)
         self._set(torch.ones_like(self.u), torch.ones_like(self.v))
         torch.sum(self.kernel, 2, out=self.s[:, 0])
+        torch.sum(self.kernel, 1, out=self.t[:, 0])  # for who measures before the next sweep
 
     def log_step(self) -> None:
         """One sweep in the log domain, right from any start."""

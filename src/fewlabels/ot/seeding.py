@@ -8,8 +8,6 @@ import torch
 from jaxtyping import Float
 from torch import Generator, Tensor
 
-from fewlabels.ot.cost import squared_distances
-
 
 def starting_centers(
     x: Float[Tensor, "n d"],
@@ -29,16 +27,24 @@ def starting_centers(
         return init
     given = x.new_zeros(0, x.shape[1]) if init is None else init
     centers, trials = list(given), 2 + int(math.log(k))
-    nearest = squared_distances(x, given).amin(1) if len(given) else torch.ones_like(x[:, 0])
+    origin = x.mean(0)  # near 0 a matrix product keeps the digits of the distances
+    points, given = x - origin, given - origin
+    squares = points.square().sum(1)
+    nearest = _squared(points, squares, given).amin(0) if len(given) else torch.ones_like(squares)
     while len(centers) < k:
         drawn = _draw(nearest if b is None else nearest * b, trials if centers else 1, generator)
-        shorter = squared_distances(x, x[drawn]).T
+        shorter = _squared(points, squares, points[drawn])
         if centers:
             shorter = torch.minimum(shorter, nearest)
         best = (shorter.sum(1) if b is None else shorter @ b).argmin()
         nearest = shorter[best]
         centers.append(x[drawn[best]])
     return torch.stack(centers)
+
+
+def _squared(x: Float[Tensor, "n d"], squares: Float[Tensor, " n"], y: Float[Tensor, "k d"]) -> Float[Tensor, "k n"]:
+    """``||y_i - x_j||^2``; there is a draw for each centre, and none of them may copy the points."""
+    return torch.addmm(squares, y, x.T, alpha=-2).add_(y.square().sum(1)[:, None]).clamp_min_(0)
 
 
 def _draw(weights: Float[Tensor, " n"], count: int, generator: Generator | None) -> Tensor:

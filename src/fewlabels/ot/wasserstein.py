@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from fewlabels.ot.checks import check_cloud, check_dtype, check_family, check_marginals, check_order
+from fewlabels.ot.checks import check_dtype, check_family, check_marginals, check_order, check_pair
 from fewlabels.ot.cost import distance_cost, paired_cost
 from fewlabels.ot.exact import Exact, exact
 from fewlabels.ot.pairs import Cloud, divergences, transport_costs
@@ -37,13 +37,10 @@ def wasserstein(
     """
     check_order(order)
     check_solver(solver, order)
-    check_cloud("x", x)
-    check_cloud("y", y)
-    if x.shape[1] != y.shape[1]:
-        raise ValueError(f"x has dimension {x.shape[1]} and y {y.shape[1]}: give clouds of one space")
-    check_dtype(x=x, y=y)
+    check_pair("x", x, "y", y)
     a = uniform(x) if a is None else a
     b = uniform(y) if b is None else b
+    check_dtype(x=x, y=y, a=a, b=b)
     unit_a, unit_b, mass = check_marginals(a, b, len(x), len(y))
     (x, unit_a), (y, unit_b) = _held(x, unit_a), _held(y, unit_b)
     match solver:
