@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from records import append
 from sklearn.base import BaseEstimator
-from sklearn.datasets import load_breast_cancer, load_digits, load_wine
+from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
@@ -28,10 +28,16 @@ from sklearn.semi_supervised import LabelPropagation, LabelSpreading, SelfTraini
 
 from fewlabels import ROTClassifier, TransportLabeler
 
-TABLES: dict[str, Callable[..., Any]] = {"wine": load_wine, "breast_cancer": load_breast_cancer, "digits": load_digits}
+TABLES: dict[str, Callable[..., Any]] = {
+    "iris": load_iris,
+    "wine": load_wine,
+    "breast_cancer": load_breast_cancer,
+    "digits": load_digits,
+}
 SEMI: dict[str, Callable[[int], BaseEstimator]] = {
     "ROTClassifier": lambda seed: ROTClassifier(random_state=seed),
     "TransportLabeler": lambda seed: TransportLabeler(random_state=seed),
+    "TransportLabeler rounds=1": lambda seed: TransportLabeler(rounds=1, random_state=seed),  # Alg. 2 and no more
     "LabelPropagation": lambda seed: LabelPropagation(max_iter=10_000),
     "LabelPropagation knn": lambda seed: LabelPropagation(kernel="knn", max_iter=10_000),
     "LabelSpreading": lambda seed: LabelSpreading(max_iter=10_000),
@@ -81,7 +87,7 @@ def compare(data: str, X: np.ndarray, y: np.ndarray, per_class: int, seeds: int)
         held, hidden = (statistics.mean(fields[key]) for key in ("held_out", "hidden"))
         spread = statistics.stdev(fields["held_out"]) if seeds > 1 else 0.0
         print(
-            f"{data:14} {per_class:3} a class  {name:22} held out {held:6.1%} +- {spread:5.1%}  "
+            f"{data:14} {per_class:3} a class  {name:25} held out {held:6.1%} +- {spread:5.1%}  "
             f"hidden {hidden:6.1%}  {statistics.median(fields['seconds']):6.2f} s",
             flush=True,
         )
