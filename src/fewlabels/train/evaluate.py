@@ -36,6 +36,8 @@ class Store:
         return self.samples[there].to(self.device, non_blocking=True)
 
 
+# Images at once when nothing is kept for a backward pass: as many as a CPU's caches hold, where 512 are slower.
+_BATCH = {"cpu": 128}
 Clean = Callable[[Tensor], Tensor]  # samples as the network sees them, not augmented
 
 
@@ -52,7 +54,7 @@ def outputs(
     clean: Clean,
     fabric: Fabric,
     *,
-    batch: int = 512,
+    batch: int | None = None,
     features: bool = False,
 ) -> Float[Tensor, "n d"]:
     """Softmax of the clean images in evaluation mode (Alg. 2, l. 3), or the features before the last layer.
@@ -64,7 +66,7 @@ def outputs(
     was_training = inner.training
     inner.eval()
     rows = []
-    for part in mine.split(batch):
+    for part in mine.split(batch or _BATCH.get(store.device.type, 512)):
         with fabric.autocast():
             seen = laid_out(clean(store.take(part)))
             out = inner.features(seen) if features else inner(seen)  # type: ignore[operator]
