@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 
@@ -190,3 +191,29 @@ def test_copies_are_counted(tmp_path: Path) -> None:
     for i in range(3):
         shutil.copy(root / f"labeled/class0/{i}.png", root / f"unlabeled/copy{i}.png")
     refused(root, r"\(and 2 more like this\): keep one of them")
+
+
+def test_links_are_followed_and_end(tmp_path: Path) -> None:
+    root = image_folder(tmp_path / "photos")
+    save(tmp_path / "elsewhere/z.png", noise(99))
+    (tmp_path / "elsewhere/again").symlink_to(tmp_path / "elsewhere")
+    (root / "unlabeled/more").symlink_to(tmp_path / "elsewhere")
+    assert len(open_source(root).train) == 11
+
+
+def test_names_are_any_utf8_and_nothing_else(tmp_path: Path) -> None:
+    root = image_folder(tmp_path)
+    (root / "labeled/class0").rename(root / "labeled/été 🐱")
+    assert open_source(root).classes == ("class1", "été 🐱")
+    (root / "unlabeled/0.png").rename(root / "unlabeled/\udcff.png")
+    refused(root, "is not UTF-8: rename it")
+
+
+def test_what_is_no_plain_file_is_refused(tmp_path: Path) -> None:
+    root = image_folder(tmp_path)
+    os.mkfifo(root / "unlabeled/pipe.png")  # opening it would wait for ever
+    refused(root, r"pipe\.png is not a file")
+    (root / "unlabeled/pipe.png").unlink()
+    shutil.rmtree(root / "unlabeled")
+    (root / "unlabeled").write_text("x")
+    refused(root, "unlabeled is a file, and a folder of images holds")

@@ -96,6 +96,8 @@ def _fetch_one(archive: Archive, home: Path) -> None:
             _download(archive, part, advance)
         _check(archive, part)
         _place(archive, part, home)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(GO_ON) from None
     except OSError as error:
         raise RunError(
             f"{archive.name} could not be written under {home}: {error}. Make room or change --data-dir"

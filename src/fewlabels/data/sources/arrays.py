@@ -116,9 +116,14 @@ def _classes(found: Mapping[str, Member], labels: Int[Tensor, " n"]) -> tuple[st
     if not len(known):
         raise InputError("y is -1 everywhere: label a few images of at least two classes")
     highest = int(known.max())
+    if highest >= len(known):
+        raise InputError(
+            f"y runs to {highest} with {len(known)} labelled images: labels are 0 .. c - 1, and each class has at "
+            "least one; number them without gaps"
+        )
     names = tuple(map(str, range(highest + 1)))
     if "classes" in found:
-        names = tuple(map(str, found["classes"].read().tolist()))
+        names = _class_names(found["classes"])
     if len(set(names)) != len(names) or highest >= len(names):
         raise InputError(
             f"classes names {len(set(names))} classes and y runs to {highest}: give one name each, in order"
@@ -130,6 +135,12 @@ def _classes(found: Mapping[str, Member], labels: Int[Tensor, " n"]) -> tuple[st
         empty = int((counts == 0).nonzero()[0])
         raise InputError(f"class {empty} of 0 .. {len(names) - 1} has no labelled image in y: number them without gaps")
     return names
+
+
+def _class_names(member: Member) -> tuple[str, ...]:
+    if len(member.shape) != 1 or member.dtype.kind not in "USiu":
+        raise InputError(f"classes is {member.dtype} of shape {member.shape}: give a list of names, one a class")
+    return tuple(name.decode() if isinstance(name, bytes) else str(name) for name in member.read().tolist())
 
 
 def _check_judges(part: Images | None, train: Images, classes: int, x: str, y: str) -> None:

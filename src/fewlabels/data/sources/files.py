@@ -56,9 +56,16 @@ def source_of_files(name: str, entries: Sequence[Entry], request: Request) -> So
 
 
 def images_under(folder: Path) -> Iterator[Path]:
-    """All images of a folder at any depth, by name; hidden files are passed over, others refused."""
-    for at, inner, files in os.walk(folder, onerror=_unreadable):
-        inner[:] = sorted(name for name in inner if not name.startswith("."))
+    """All images of a folder at any depth, by name; hidden files are passed over, others refused.
+
+    Links are followed, each folder once.
+    """
+    seen: set[str] = set()
+    for at, inner, files in os.walk(folder, onerror=_unreadable, followlinks=True):
+        seen.add(os.path.realpath(at))
+        inner[:] = sorted(
+            name for name in inner if not name.startswith(".") and os.path.realpath(os.path.join(at, name)) not in seen
+        )
         for name in sorted(files):
             if name.startswith(".") or name.lower() in DROPPINGS:
                 continue
@@ -67,8 +74,14 @@ def images_under(folder: Path) -> Iterator[Path]:
 
 def checked_type(path: Path) -> Path:
     """The path, if its name ends as an image's."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        raise InputError(f"the name of {str(path)!r} is not UTF-8: rename it") from None
     if not is_image(path):
         raise InputError(f"{path} is not an image: {', '.join(ENDINGS)} are read; convert it or move it away")
+    if path.exists() and not path.is_file():  # reading a pipe would wait for ever
+        raise InputError(f"{path} is not a file: replace it or move it away")
     return path
 
 

@@ -55,8 +55,11 @@ def _check_layout(root: Path) -> None:
     for path in visible:
         if path.is_dir() and path.name not in PLACES:
             close = difflib.get_close_matches(path.name, PLACES, n=1, cutoff=0.5)
+            close += [place for place in PLACES if place.startswith(path.name.lower())]  # val, say
             remedy = f"did you mean {close[0]}/?" if close else "rename it or move it away"
             raise InputError(f"{path} is not part of a folder of images, which holds {LAYOUT}: {remedy}")
+        if path.is_file() and path.name in PLACES:
+            raise InputError(f"{path} is a file, and a folder of images holds {LAYOUT}: rename it or move it away")
         if path.is_file() and is_image(path):
             raise InputError(f"{path} is in no part of {root}: move it into unlabeled/ or labeled/<class>/")
     if not (root / "labeled").is_dir():

@@ -41,6 +41,8 @@ def _rows(file: Path) -> Iterator[tuple[int, Entry]]:
                 yield reader.line_num, _entry(file, reader.line_num, row)
     except (UnicodeDecodeError, csv.Error) as error:
         raise InputError(f"{file} is not a CSV table in UTF-8: {error}; save it as one") from None
+    except OSError as error:
+        raise InputError(f"{file} cannot be read: {error.strerror}; make it readable") from None
 
 
 def _entry(file: Path, line: int, row: dict[str | None, str | None]) -> Entry:
