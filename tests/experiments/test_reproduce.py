@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from tiny_preset import TINY, tiny
 
 from fewlabels.errors import InputError, RunError
 from fewlabels.experiments import reproduce as module
@@ -13,9 +14,10 @@ from fewlabels.experiments.catalogue import EXPERIMENTS
 from fewlabels.experiments.command import command
 from fewlabels.experiments.experiment import cells
 from fewlabels.experiments.job import Job
+from fewlabels.experiments.ledger import Ledger
 from fewlabels.experiments.presets import PRESETS
 from fewlabels.experiments.reproduce import reproduce
-from fewlabels.report.records import read_records
+from fewlabels.report.records import parse_record, read_records
 from fewlabels.train.run import Epoch, start
 
 ONE = {"preset": "smoke", "methods": ["supervised"], "data": "svhn", "seeds": [0]}  # one run of Table 1
@@ -49,6 +51,31 @@ def test_every_table_and_figure_is_drawn_from_its_records(name, pool, tmp_path):
     again = reproduce(name, preset="smoke", out=tmp_path / "out")
     assert (again.finished, again.estimate.runs, again.estimate.held) == ((), 0, outcome.estimate.runs)
     assert [path.read_bytes() for path in again.written]  # drawn again, from records alone
+
+
+def test_the_figure_says_which_images_are_missing(pool, tmp_path, monkeypatch):
+    desk = dataclasses.replace(TINY, apply=lambda ask: dataclasses.replace(tiny(ask), data=ask.data))
+    monkeypatch.setitem(PRESETS, "smoke", desk)
+    drawn = []
+    monkeypatch.setattr("fewlabels.report.figures.save", lambda figure, out: drawn.append(figure) or ())
+    monkeypatch.setattr(module, "_run", lambda *_: ((), {}))
+    record = parse_record(
+        {
+            "schema_version": 1,
+            "kind": "run",
+            "data": "svhn",
+            "method": "rot",
+            "labels": 50,
+            "seed": 0,
+            "test_error": 0.5,
+        }
+    )
+    monkeypatch.setattr(Ledger, "of_cells", lambda *_: (record,))
+    outcome = reproduce("figure2", preset="smoke", data_dir=str(tmp_path), out=tmp_path / "out", images_per_second=1.0)
+    assert "additional images of SVHN are left out" in outcome.notes[0]
+    assert [text.get_text() for text in drawn[0].axes[-1].texts] == [
+        "not run: the files of SVHN-extra\nare not on this machine"
+    ]
 
 
 def test_a_table_shows_mean_deviation_runs_preset_and_budget(pool, tmp_path):

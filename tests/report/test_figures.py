@@ -39,6 +39,20 @@ def test_figure2_shows_the_quoted_numbers_apart_from_ours():
     assert "no records yet" in text_of(figure)
 
 
+def test_images_that_are_not_here_are_said_to_be_missing():
+    runs = [make_record(labels=n, data="svhn") for n in (250, 1000)]
+    *_, panel = figures.figure2(runs, data=("svhn",), absent=True).axes
+    assert panel.get_title(loc="left") == "b) SVHN, unlabelled images"
+    assert [t.get_text() for t in panel.texts] == ["not run: the files of SVHN-extra\nare not on this machine"]
+
+
+def test_epochs_are_whole():
+    runs = [make_record(epochs=4)]
+    figure = figures.figure1(runs, data=("cifar10",))
+    cost = figure.axes[0]
+    assert all(float(tick).is_integer() for tick in cost.get_xticks())
+
+
 def test_appendix_f_holds_one_setting_still():
     values = (0.1, 0.25, 0.5, 0.75, 1.0)
     runs = [make_record(reg=reg, error=0.1 + reg / 10) for reg in values]

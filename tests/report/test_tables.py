@@ -7,7 +7,7 @@ from report_fixtures import make_record
 
 from fewlabels.report.quoted import OLIVER, QUOTES, ROT_PAPER, quote
 from fewlabels.report.statistics import Spread
-from fewlabels.report.tables import Column, Measured, Quoted, Row, Setting, Table, error_table
+from fewlabels.report.tables import FIT, Column, Measured, Quoted, Row, Setting, Table, error_table
 
 CIFAR = Setting("cifar10", 4000)
 
@@ -99,12 +99,29 @@ def test_markdown_has_a_cell_for_each_column():
 def test_latex_escapes_and_balances():
     table = Table("100 % of #1_a", (Column(CIFAR, preset="a_b"),), (Row("x & y", (None,)),), ("~^\\",))
     tex = table.to_latex()
-    assert r"100 \% of \#1\_a \textasciitilde{}\textasciicircum{}\textbackslash{}" in tex
+    assert r"100 \% of \#1\_a. \textasciitilde{}\textasciicircum{}\textbackslash{}" in tex
     assert r"x \& y & --" in tex
     for rule in (r"\toprule", r"\midrule", r"\bottomrule", r"preset a\_b"):
         assert rule in tex
     assert tex.count("{") == tex.count("}")
     assert r"\pm" in error_table("Errors", [], [CIFAR], ["rot"]).to_latex()
+
+
+def test_latex_of_a_wide_table_is_a_tabular_for_each_setting():
+    settings = [CIFAR, Setting("svhn", 1000)]
+    runs = [make_record(data=setting.data, labels=setting.labels) for setting in settings]
+    wide = error_table("Errors", runs, settings, ["rot", "vat"])
+    assert len(wide.columns) > FIT
+    cifar, svhn = wide.to_latex().split(r"\bigskip")
+    assert ("SVHN" in cifar, "CIFAR" in svhn) == (False, False)
+    for part, error in ((cifar, "6.06"), (svhn, "3.11")):
+        assert part.count(r"\toprule") == part.count(r"\bottomrule") == 1
+        (rot,) = [line for line in part.splitlines() if line.strip().startswith("ROT")]
+        assert error in rot
+        assert "(n = 1, desk, 1,280 steps)" in rot
+        (head,) = [line for line in part.splitlines() if line.strip().startswith("Method")]
+        assert head.count(r"\begin{tabular}") == len(wide.columns) / 2
+    assert error_table("Errors", runs, settings, ["rot"], quotes=()).to_latex().count(r"\toprule") == 1
 
 
 def test_csv_has_a_line_for_each_cell():

@@ -15,6 +15,7 @@ from fewlabels.train.config import Config
 class LeftOut:
     """Runs that cannot be made here."""
 
+    data: str
     runs: int
     why: str
 
@@ -35,5 +36,5 @@ def present(configs: Sequence[Config], data_dir: str | None) -> tuple[list[Confi
     try:
         find("svhn-extra", (home / "svhn", home), (TRAIN, TEST, EXTRA))
     except InputError as error:
-        return there, (LeftOut(len(configs) - len(there), str(error)),)
+        return there, (LeftOut("svhn-extra", len(configs) - len(there), str(error)),)
     return list(configs), ()

@@ -61,7 +61,7 @@ def images_of(config: Config) -> int:
     """The images of all its batches. Before its first pseudo-labels, ROT sees labelled ones alone.
 
     >>> images_of(Config("digits", "supervised", steps=100)), images_of(Config("digits", "rot", steps=100))
-    (6400, 17280)
+    (6400, 11008)
     """
     method, steps = plan_of(config), steps_of(config)
     recipe = method.recipe

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fewlabels.errors import InputError
+from fewlabels.experiments.absent import LeftOut
 from fewlabels.experiments.identity import key
 from fewlabels.experiments.presets import Preset
 from fewlabels.report.records import Record
@@ -27,6 +28,7 @@ class Drawing:
     cells: tuple[Config, ...]  # one seed of each, in the paper's order
     preset: Preset
     out: Path
+    left_out: tuple[LeftOut, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,8 @@ def draw(drawing: Drawing) -> tuple[Path, ...]:
     data = tuple(dict.fromkeys(cell.data for cell in drawing.cells if cell.unlabeled is None))
     extra = next(_extra(cell.data) for cell in drawing.cells if cell.unlabeled is not None)
     records = [_in_its_panel(record) for record in drawing.records]
-    return save(figure2(records, data=data, extra=extra), drawing.out / drawing.name)
+    absent = any(note.data == "svhn-extra" for note in drawing.left_out)
+    return save(figure2(records, data=data, extra=extra, absent=absent), drawing.out / drawing.name)
 
 
 def _in_its_panel(record: Record) -> Record:

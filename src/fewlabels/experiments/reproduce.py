@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from fewlabels.errors import InputError, RunError
-from fewlabels.experiments.absent import present
+from fewlabels.experiments.absent import LeftOut, present
 from fewlabels.experiments.catalogue import EXPERIMENTS
 from fewlabels.experiments.cluster import Cluster
 from fewlabels.experiments.cost import Estimate, estimate, images_of, steps_of
@@ -97,7 +97,7 @@ def reproduce(
     ledger.gather()
     pool = _pool(executor, jobs, gpus, cpus, address)
     finished, failed = _run(todo, pool, ledger, watch) if todo else ((), {})
-    return Outcome(expected, finished, failed, _draw(experiment, chosen, ledger, out), told[1:])
+    return Outcome(expected, finished, failed, _draw(experiment, chosen, ledger, out, notes), told[1:])
 
 
 def _pool(executor: str, jobs: int | None, gpus: float | None, cpus: float, address: str | None) -> Pool:
@@ -166,10 +166,12 @@ class _Progress:
         return State(len(self.images), ended, parts, done / total, self.pace.left(done, total))
 
 
-def _draw(experiment: Experiment, preset: Preset, ledger: Ledger, out: Path) -> tuple[Path, ...]:
+def _draw(
+    experiment: Experiment, preset: Preset, ledger: Ledger, out: Path, left_out: tuple[LeftOut, ...]
+) -> tuple[Path, ...]:
     """Every seed of every cell that has been run, under the name of this preset, whoever ran it."""
     drawn = cells(experiment, preset, seeds=preset.seeds[:1])
     records = tuple(dataclasses.replace(record, preset=preset.name) for record in ledger.of_cells(drawn))
     if not records:
         return ()
-    return experiment.draw(Drawing(experiment.name, experiment.title, records, drawn, preset, out))
+    return experiment.draw(Drawing(experiment.name, experiment.title, records, drawn, preset, out, left_out))

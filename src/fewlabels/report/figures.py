@@ -24,6 +24,7 @@ try:
     import matplotlib as mpl
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
 except ImportError as error:
     raise InputError(
         "figures are drawn with matplotlib, which is not installed: pip install 'fewlabels[figures]'"
@@ -58,6 +59,7 @@ STYLE: dict[str, Any] = {
     "savefig.dpi": 200,
 }
 WIDTH, HEIGHT = 3.4, 2.7  # inches a panel
+NOTHING = "no records yet"
 
 
 def figure1(records: Sequence[Record], *, data: Sequence[str] = ("cifar10", "svhn"), method: str = "rot") -> Figure:
@@ -80,15 +82,21 @@ def figure2(
     data: Sequence[str] = ("cifar10", "svhn"),
     extra: str | None = "svhn-extra",
     method: str = "rot",
+    absent: bool = False,
 ) -> Figure:
-    """Fig. 2: test error for varying labels, one panel a data set, and for varying unlabelled images from ``extra``."""
+    """Fig. 2: test error for varying labels, one panel a data set, and for varying unlabelled images from ``extra``.
+
+    With ``absent`` the last panel says that these images are not here, instead of that nobody has run it yet.
+    """
     mine = [r for r in records if r.data in {*data, extra} and (r.method == method or _reference(r))]
     with _panels(mine, 1, len(data) + (extra is not None)) as (figure, axes):
         for j, name in enumerate(data):
             error_by_labels(axes[0][j], [r for r in mine if r.data == name], f"{'abc'[j]}) {data_name(name)}", method)
         if extra is not None:
             runs = [r for r in mine if r.data == extra and r.method == method]
-            error_by_unlabeled(axes[0][len(data)], runs, f"{'abcd'[len(data)]}) {data_name(extra)}")
+            title = f"{'abcd'[len(data)]}) {data_name(extra.removesuffix('-extra'))}, unlabelled images"
+            nothing = f"not run: the files of {data_name(extra)}\nare not on this machine" if absent else NOTHING
+            error_by_unlabeled(axes[0][len(data)], runs, title, nothing)
     return figure
 
 
@@ -121,6 +129,7 @@ def transport_cost(axes: Axes, records: Sequence[Record], title: str) -> None:
         for count in counts
     ]
     _lines(axes, [series for series in found if series.x], markers=False)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     _finish(axes, title, "epoch", "transport cost ⟨T, X⟩", any(series.x for series in found))
 
 
@@ -151,12 +160,12 @@ def error_by_labels(axes: Axes, records: Sequence[Record], title: str, method: s
     _finish(axes, title, "labelled images", "test error, %", bool(series.x))
 
 
-def error_by_unlabeled(axes: Axes, records: Sequence[Record], title: str) -> None:
+def error_by_unlabeled(axes: Axes, records: Sequence[Record], title: str, nothing: str = NOTHING) -> None:
     """Fig. 2 c: test error by number of unlabelled images."""
     series = numbers.along(records, lambda r: r.unlabeled, lambda r: _percent(r.reported_error))
     _lines(axes, [Series("ours", series.x, series.y)])
-    axes.xaxis.set_major_formatter(lambda value, _: thousands(value))
-    _finish(axes, title, "unlabelled images", "test error, %", bool(series.x))
+    _counts(axes, series.x)
+    _finish(axes, title, "unlabelled images", "test error, %", bool(series.x), nothing)
 
 
 def error_by_validation_size(axes: Axes, records: Sequence[Record], title: str) -> None:
@@ -215,15 +224,15 @@ def _lines(axes: Axes, found: Sequence[Series], *, markers: bool = True) -> None
                 )
 
 
-def _finish(axes: Axes, title: str, x: str, y: str, drawn: bool) -> None:
+def _finish(axes: Axes, title: str, x: str, y: str, drawn: bool, nothing: str = NOTHING) -> None:
     axes.set_title(title)
     axes.set_xlabel(x)
     axes.set_ylabel(y)
     if not drawn:
         axes.set(xticks=[], yticks=[])
-        axes.text(0.5, 0.5, "no records yet", transform=axes.transAxes, ha="center", va="center", color=MUTED)
+        axes.text(0.5, 0.5, nothing, transform=axes.transAxes, ha="center", va="center", color=MUTED)
     elif len(axes.get_legend_handles_labels()[1]) > 1:
-        axes.legend(loc="center right" if "rightly" in y else "upper right")
+        axes.legend(loc="best")
 
 
 def _counts(axes: Axes, counts: Sequence[float]) -> None:

@@ -18,6 +18,8 @@ from fewlabels.report.quoted import QUOTES, Quote
 from fewlabels.report.records import Record
 from fewlabels.report.statistics import Spread, spread
 
+FIT = 4  # columns of LaTeX that a page is wide enough for
+
 
 class Setting(NamedTuple):
     """A data set and how many of its images are labelled; None is all of them."""
@@ -124,23 +126,44 @@ class Table:
         return "\n".join([f"**{self.title}**", "", *lines, *notes]) + "\n"
 
     def to_latex(self) -> str:
-        """A ``table`` environment for the booktabs package; what is below a number is set small beside it."""
-        heads = [r"\shortstack{" + r" \\ ".join(map(_latex, c.heading.split(": ", 1))) + "}" for c in self.columns]
-        rows = [" & ".join([_latex(row.label), *map(_latex_cell, row.cells)]) for row in self.rows]
+        """A ``table`` environment for the booktabs package; what is said of a number is set small below it.
+
+        What is too wide for a page becomes one tabular a setting, below each other.
+        """
+        everything = range(len(self.columns))
+        blocks = [list(everything)]
+        if len(self.columns) > FIT:
+            settings = dict.fromkeys(column.setting for column in self.columns)
+            blocks = [[i for i in everything if self.columns[i].setting == setting] for setting in settings]
         return "\n".join(
             [
                 r"\begin{table}",
                 r"  \centering",
-                rf"  \caption{{{' '.join(map(_latex, (self.title, *self.notes)))}}}",
-                rf"  \begin{{tabular}}{{l{'r' * len(self.columns)}}}",
+                rf"  \caption{{{_latex(' '.join((f'{self.title}.', *self.notes)))}}}",
+                *([r"  \footnotesize\setlength{\tabcolsep}{4pt}"] if len(blocks) > 1 else []),
+                "\n  \\par\\bigskip\n".join(self._tabular(block) for block in blocks if block),
+                r"\end{table}",
+                "",
+            ]
+        )
+
+    def _tabular(self, block: Sequence[int]) -> str:
+        """Some of the columns, and the rows that have anything in them."""
+        heads = [_head(self.columns[i]) for i in block]
+        rows = [
+            " & ".join([_latex(row.label), *(_latex_cell(row.cells[i]) for i in block)])
+            for row in self.rows
+            if any(row.cells[i] is not None for i in block) or len(block) == len(self.columns)
+        ]
+        return "\n".join(
+            [
+                rf"  \begin{{tabular}}{{l{'r' * len(block)}}}",
                 r"    \toprule",
                 rf"    {' & '.join(['Method', *heads])} \\",
                 r"    \midrule",
                 *(rf"    {row} \\" for row in rows),
                 r"    \bottomrule",
                 r"  \end{tabular}",
-                r"\end{table}",
-                "",
             ]
         )
 
@@ -264,7 +287,20 @@ def _latex(text: str) -> str:
 
 def _latex_cell(cell: Cell) -> str:
     number, bracket, facts = _cell(cell).partition(" (")
-    return _latex(number) + (rf" {{\scriptsize ({_latex(facts)}}}" if bracket else "")
+    return _stack([number, f"({facts}"], "t") if bracket else _latex(number)
+
+
+def _head(column: Column) -> str:
+    """A column's heading in short lines."""
+    lines = str(column.setting), *column.heading[len(f"{column.setting}: ") :].split(", ", 1)
+    return _stack([part for line in lines for part in line.replace(" (", "\n(").replace("/", "/\n").split("\n")], "b")
+
+
+def _stack(lines: Sequence[str], align: str) -> str:
+    """Lines in one cell, all but the first small."""
+    small = (rf"\scriptsize {_latex(line)}" for line in lines[1:])
+    stacked = r" \\ ".join([_latex(lines[0]), *small])
+    return rf"\begin{{tabular}}[{align}]{{@{{}}r@{{}}}}{stacked}\end{{tabular}}"
 
 
 def _csv_cell(cell: Measured | Quoted) -> list[object]:
