@@ -1,7 +1,7 @@
 """The entropic solvers of other libraries on all pairs of two families, each called as its documentation says.
 
 Every contestant gives the costs, which is timed, and its plans, whose marginals we measure. Thresholds are such that
-the L1 error is at most ``tol``: POT stops by the L2 norm of one marginal, and m entries may add up to sqrt(m) times that.
+the L1 error is at most ``tol``: POT stops by the L2 norm of one marginal, whose m entries may make sqrt(m) times that.
 """
 
 from __future__ import annotations
