@@ -12,6 +12,7 @@ import statistics
 import warnings
 from functools import partial
 
+import sklearn
 import torch
 from rounds import Row, exponent, line, peak, record, run, seconds, times, turns
 from sklearn.cluster import KMeans
@@ -54,7 +55,8 @@ def lloyd(classes: int, n: int, smoke: bool) -> None:
             note = f"objective {end['objective']:.9f} after {end['iterations']} rounds"
             line(f"Lloyd, k = {classes}, n = {n}, {short(dtype)}", name, fields[name]["seconds"], ratio, note)
         setting = {"k": classes, "n": n, "dtype": short(dtype), "rounds": len(spent["ours"])}
-        record("ot_clusters.jsonl", "Lloyd", {**setting, "contestants": fields}, smoke=smoke)
+        setting |= {"scikit_learn": sklearn.__version__, "contestants": fields}
+        record("ot_clusters.jsonl", "Lloyd", setting, smoke=smoke)
 
 
 def literal(smoke: bool) -> None:
