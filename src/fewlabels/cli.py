@@ -97,6 +97,8 @@ class MatchingOptions:
     "The masses of the clusters."
     class_prior: tuple[float, ...] | None = None
     "The masses of the classes, in their order; the labelled shares if left out."
+    solver: Literal["bound", "exact"] | None = None
+    "What a cluster and a class are apart: a lower bound that gives the same labels, or the exact distance."
     threshold: float | None = None
     "Keep a pseudo-label only above this confidence."
 

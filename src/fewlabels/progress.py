@@ -37,6 +37,8 @@ class Lines:
 class Summary:
     """What was asked and what came out, in a few lines."""
 
+    noted: bool = False
+
     def __call__(self, event: Event) -> None:
         """Print the beginning and the end."""
         match event:
@@ -45,7 +47,13 @@ class Summary:
             case Finished():
                 print(conclusion(event.folder, event.record), flush=True)
             case Epoch():
-                pass
+                self._note(event.metrics)
+
+    def _note(self, metrics: dict[str, Any]) -> None:
+        """Say once a run what a person should know of the labels."""
+        if "note" in metrics and not self.noted:
+            self.noted = True
+            print(f"epoch {metrics['epoch']}: {metrics['note']}", flush=True)
 
 
 @dataclass

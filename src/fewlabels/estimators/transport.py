@@ -148,7 +148,7 @@ class TransportLabeler(ScoresLabeled, BaseEstimator):
 
 
 def _check_rounds(rounds: Any) -> None:
-    if not (isinstance(rounds, numbers.Integral) and rounds >= 1):
+    if not (isinstance(rounds, numbers.Integral) and int(rounds) >= 1):
         raise InputError(f"rounds is {rounds!r} and at least 1 is needed: 3 is usual, 1 measures nothing anew")
 
 

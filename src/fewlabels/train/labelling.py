@@ -20,10 +20,13 @@ from fewlabels.data.batches import Stream
 from fewlabels.data.images import UNKNOWN
 from fewlabels.data.splits import draw_pool
 from fewlabels.errors import Diverged, InputError
+from fewlabels.labels.checks import class_masses, cluster_count
 from fewlabels.labels.types import Labeler, Outputs, PseudoLabels
 from fewlabels.methods.method import Recipe
 from fewlabels.train.evaluate import outputs
 from fewlabels.train.problem import Problem
+
+_PROBE = 64  # images that tell whether a network still gives numbers
 
 
 @dataclass
@@ -102,6 +105,12 @@ def label_pool(
     return Labelled(pool, metrics, pseudo, positions, rows.max(dim=1).values.cpu())
 
 
+def check_labeler(labeler: Labeler, problem: Problem) -> None:
+    """Refuse now what the labeler would refuse when the warm-up has been paid for."""
+    cluster_count(getattr(labeler, "clusters", None), problem.classes)
+    class_masses(getattr(labeler, "class_prior", None), problem.class_counts)
+
+
 @torch.no_grad()
 def check_features(network: nn.Module, problem: Problem) -> None:
     """Refuse a network whose features cannot be matched now, not when the warm-up has been paid for."""
@@ -117,6 +126,20 @@ def check_features(network: nn.Module, problem: Problem) -> None:
         raise InputError(
             f"{type(network).__name__}.features gives {tuple(rows.shape)} for one image and one row is needed: "
             "pool and flatten what it gives, or match on outputs"
+        )
+
+
+def check_outputs(network: nn.Module, problem: Problem, fabric: Fabric, *, epoch: int) -> None:
+    """Raise ``Diverged`` when a batch of labelled images gets outputs that are not numbers.
+
+    The loss of an epoch tells what its last update came from, not what came of it, and a checkpoint of weights that
+    give NaN would take the place of the last good one.
+    """
+    rows = outputs(network, problem.store, problem.split.labeled[:_PROBE], problem.clean, fabric)
+    if not torch.isfinite(rows).all():
+        raise Diverged(
+            f"the network's outputs after epoch {epoch} are not finite: it has diverged; lower the learning rate. "
+            f"The checkpoint of epoch {epoch - 1} is intact"
         )
 
 
@@ -148,6 +171,8 @@ def _describe(pseudo: PseudoLabels, classes: int) -> dict[str, Any]:
             "empty_classes": len(matching.empty_classes),
             "cluster_sizes": matching.clustering.sizes.tolist(),
         }
+        if matching.note is not None:
+            found["note"] = matching.note
     return found
 
 

@@ -22,7 +22,7 @@ from fewlabels.errors import Diverged, InputError
 from fewlabels.methods.method import Batch, Method, State, Step, weight_at
 from fewlabels.models.ema import Ema
 from fewlabels.train.evaluate import gather, laid_out, outputs, wrong
-from fewlabels.train.labelling import Labelled, Pool, check_features, label_pool, restore_pool
+from fewlabels.train.labelling import Labelled, Pool, check_features, check_outputs, label_pool, restore_pool
 from fewlabels.train.optimizer import make_optimizer, set_learning_rate
 from fewlabels.train.problem import Part, Problem
 from fewlabels.train.schedule import Clock, alpha_factor, learning_rate_factor
@@ -151,6 +151,7 @@ def train_epoch(t: Training) -> dict[str, Any]:
             f"the loss at epoch {t.epoch} is {mean}: lower learning_rate (now {recipe.learning_rate}) or alpha "
             f"(now {recipe.alpha}). The checkpoint of epoch {t.epoch - 1} is intact"
         )
+    check_outputs(t.network, t.problem, t.fabric, epoch=t.epoch)
     trained = time.perf_counter()
     stages = {**metrics.pop("stage_seconds", {}), "train": trained - labelled}
     return {
