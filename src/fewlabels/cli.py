@@ -113,7 +113,7 @@ class MachineOptions:
     precision: Literal["auto", "bf16", "fp16", "float32"] = "auto"
     "auto is bf16 where the hardware has it."
     devices: int = 1
-    "Processes on each node."
+    "Processes on each node; on CPUs each normalises its own share of a batch, on GPUs they do so together."
     nodes: int = 1
     "Nodes; with more than one, start the command under torchrun or srun."
     compile: bool = False
@@ -367,16 +367,15 @@ def main(arguments: list[str] | None = None) -> None:
 def call(arguments: list[str]) -> int:
     """Run the command line; its exit code. 0 done, 1 failed while running, 2 a wrong request, 130 interrupted."""
     try:
-        app(arguments, exit_on_error=False, print_error=True, result_action="return_value")
-    except CycloptsError:
-        return WRONG_REQUEST
+        app(arguments, exit_on_error=False, print_error=False, result_action="return_value")
+    except CycloptsError as error:
+        return _say(f"{error} See `fewlabels --help`", WRONG_REQUEST)
     except InputError as error:
         return _say(error, WRONG_REQUEST)
     except RunError as error:
         return _say(error, FAILED)
     except KeyboardInterrupt as error:
-        remedy = str(error) or "`fewlabels resume` goes on from the last epoch"
-        return _say(f"interrupted; {remedy}", INTERRUPTED)
+        return _say(f"interrupted; {error}" if str(error) else "interrupted", INTERRUPTED)
     except BrokenPipeError:  # whoever read the output has left
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fewlabels.report.names import data_name, duration, method_name, percent, thousands
-from fewlabels.train.run import Epoch, Event, Finished, Started
+from fewlabels.train.run import Epoch, Event, Finished, Started, Stopped
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Lines:
-    """One JSON object a line: ``started``, ``epoch`` and ``finished``."""
+    """One JSON object a line: ``started``, ``epoch``, and ``finished`` or ``stopped``."""
 
     def __call__(self, event: Event) -> None:
         """Print the event."""
@@ -30,6 +30,8 @@ class Lines:
                 line = {"event": "epoch", **event.metrics, "fraction": event.fraction}
             case Finished():
                 line = {"event": "finished", "folder": str(event.folder), "record": event.record}
+            case Stopped():
+                line = {"event": "stopped", "folder": str(event.folder)}
         print(json.dumps(line, default=str), flush=True)
 
 
@@ -48,6 +50,8 @@ class Summary:
                 print(conclusion(event.folder, event.record), flush=True)
             case Epoch():
                 self._note(event.metrics)
+            case Stopped():
+                pass
 
     def _note(self, metrics: dict[str, Any]) -> None:
         """Say once a run what a person should know of the labels."""
@@ -68,8 +72,8 @@ class Live:
         """Draw the event. The bar is made here, in the process that draws it."""
         from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-        if isinstance(event, Finished) and self.bar is not None:
-            self.bar.stop()
+        if isinstance(event, Finished | Stopped) and self.bar is not None:
+            self.bar.stop()  # which gives the cursor back
         self.summary(event)
         if isinstance(event, Started):
             columns = (BarColumn(bar_width=24), TaskProgressColumn(), TextColumn("{task.description}"))
@@ -123,8 +127,8 @@ def conclusion(folder: Path, record: dict[str, Any]) -> str:
     if record["test_error"] is not None:
         low, high = record["test_interval"]
         lines.append(
-            f"test error {percent(record['test_error'])} % (95 % interval {percent(low)} to {percent(high)}) at the lowest "
-            f"validation error, {percent(record['validation_error'])} % after epoch {record['best_epoch']}; "
+            f"test error {percent(record['test_error'])} % (95 % interval {percent(low)} to {percent(high)}) at the "
+            f"lowest validation error, {percent(record['validation_error'])} % after epoch {record['best_epoch']}; "
             f"at the end {percent(terminal)} %"
         )
     elif record["validation_error"] is not None:

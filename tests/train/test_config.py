@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from fewlabels.errors import InputError
 from fewlabels.methods import METHODS, RECIPES
 from fewlabels.train.config import Config, from_toml, plan_of, to_toml
+from fewlabels.train.device import pick_precision
 
 WORDS = st.text(st.characters(codec="utf-8", exclude_categories=("Cs",)), max_size=20)
 
@@ -60,6 +61,65 @@ def test_budgets():
         Config("digits", epochs=1, minutes=2.0)
     with pytest.raises(InputError, match="--steps must be above zero, got 0"):
         Config("digits", steps=0)
+    for minutes in (0.0, -1.0, float("nan"), float("inf")):
+        with pytest.raises(InputError, match="--minutes must be above zero"):
+            Config("digits", minutes=minutes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"seed": -1}, r"--seed must lie in 0 \.\. 1,099,511,627,776, got -1"),
+        ({"seed": 2**70}, "--seed must lie in"),
+        ({"labels": 0}, "--labels must be above zero"),
+        ({"unlabeled": -1}, "--unlabeled must be zero or more"),
+        ({"validation": -1}, "--validation must be zero or more"),
+        ({"devices": 0}, "--devices must be above zero"),
+        ({"stratify": "even"}, "--stratify is 'even': choose equal or proportional"),
+    ],
+)
+def test_numbers_that_mean_nothing_are_refused(changes, message):
+    with pytest.raises(InputError, match=message):
+        Config("digits", **changes)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("learning_rate", 0.0, "above 0"),
+        ("learning_rate", float("nan"), "above 0"),
+        ("weight_decay", -1.0, "of at least 0"),
+        ("labeled_batch", 0, "of at least 1"),
+        ("unlabeled_batch", -4, "of at least 1"),
+        ("epoch_steps", 0, "of at least 1"),  # such a run would never end
+        ("relabel_epochs", 0, "of at least 1"),
+        ("pool", 0, "of at least 1"),
+        ("warmup", 1.5, "from 0 to 1"),
+        ("alpha", float("inf"), "of at least 0"),
+        ("alpha_ramp", -0.1, "from 0 to 1"),
+        ("ema", 2.0, "from 0 to 1"),
+        ("reg", float("nan"), "that is finite"),
+    ],
+)
+def test_settings_have_their_ranges(name, value, message):
+    with pytest.raises(
+        InputError, match=f"{name} is {value}: give a number .*{message.removeprefix('give a number ')}"
+    ):
+        plan_of(Config("digits", overrides={name: value}))
+
+
+@pytest.mark.parametrize(
+    ("precision", "device"), [("auto", "cpu"), ("bf16", "cpu"), ("float32", "cpu"), ("fp16", "cuda")]
+)
+def test_precisions(precision, device):
+    assert pick_precision(precision, device) == (precision if precision != "auto" else pick_precision("auto", device))
+
+
+def test_fp16_is_refused_where_it_would_silently_be_another():
+    with pytest.raises(InputError, match="precision fp16 needs a GPU"):
+        pick_precision("fp16", "cpu")
+    assert pick_precision("fp16", "cuda") == "fp16"
+    assert pick_precision("auto", "cpu") in ("bf16", "float32")
 
 
 def test_a_file_with_an_unknown_setting_names_the_nearest(tmp_path):
@@ -72,6 +132,13 @@ def test_a_file_with_an_unknown_setting_names_the_nearest(tmp_path):
         from_toml(path)
     with pytest.raises(InputError, match="is this a run folder"):
         from_toml(tmp_path / "none.toml")
+    path.write_text('data = "digits"\noverrides = 3\n')
+    with pytest.raises(InputError, match="has overrides = 3: give a table"):
+        from_toml(path)
+    with pytest.raises(InputError, match="cannot be read"):
+        from_toml(tmp_path)
+    path.write_bytes(b'\xef\xbb\xbfdata = "digits"\n')  # what some editors put first
+    assert from_toml(path) == Config("digits")
     path.write_text('method = "rot"\n')
     with pytest.raises(InputError, match="lacks data"):
         from_toml(path)

@@ -14,7 +14,7 @@ from fewlabels.methods import METHODS
 from fewlabels.models import SmallNet
 from fewlabels.train.config import Config, plan_of
 from fewlabels.train.device import make_fabric
-from fewlabels.train.loop import Training, begin, restore, state, train_epoch, validate
+from fewlabels.train.loop import Training, _check_shares, begin, restore, state, train_epoch, validate
 from fewlabels.train.problem import pose
 from fewlabels.train.schedule import Budget, Clock
 
@@ -49,6 +49,35 @@ def test_an_epoch_is_its_steps_and_the_budget_is_kept_to_the_step():
     assert [line["images"] for line in lines] == [32, 32, 16]
 
 
+def test_a_budget_of_a_moment_still_buys_a_step():
+    t = training()
+    t.clock = Clock(Budget(minutes=1e-9))
+    assert t.done
+    assert train_epoch(t)["step"] == 1
+
+
+def test_a_budget_in_minutes_ends_within_it():
+    t = training(epoch_steps=3)
+    t.clock = Clock(Budget(minutes=0.02))
+    lines = run(t)
+    assert t.clock.seconds >= 1.2
+    assert sum(line["epoch_seconds"] for line in lines) < 3
+    assert lines[-1]["learning_rate"] < 0.02 < lines[0]["learning_rate"]  # the schedule ends with the time
+
+
+def test_what_a_labeler_would_refuse_is_refused_before_the_warm_up():
+    with pytest.raises(InputError, match="1 clusters for 2 classes"):
+        training("rot", clusters=1)
+    with pytest.raises(InputError, match="class_prior has 3 entries and there are 2 classes"):
+        training("rot", class_prior=(0.2, 0.3, 0.5))
+
+
+def test_a_batch_that_cannot_be_shared_is_refused():
+    t = training()
+    with pytest.raises(InputError, match="batches of 8 images cannot be shared by 9 processes: ask for fewer"):
+        _check_shares(t.method, t.problem, 9)
+
+
 def test_images_count_both_batches_once_pseudo_labels_are_there():
     lines = run(training("rot", steps=8, warmup=0.5, pool="labeled"))
     assert [line["images"] for line in lines] == [4 * 8, 4 * (8 + 16)]
@@ -79,6 +108,20 @@ def test_hidden_labels_teach_nothing(method):
     lines, others = run(honest), run(scrambled)
     assert torch.equal(weights(honest), weights(scrambled))
     assert [line["loss"] for line in lines] == [line["loss"] for line in others]
+
+
+@pytest.mark.parametrize("method", ["supervised", "rot", "vat"])
+def test_labels_scrambled_in_the_source_teach_nothing(method, monkeypatch):
+    """The same with the labels wrong from the beginning, and only the split itself as it was."""
+    source = stripes()
+    honest = training(method, source=source)
+    monkeypatch.setattr("fewlabels.train.problem.draw_split", lambda *_, **__: honest.problem.split)
+    labels = source.train.labels.clone()
+    hidden = honest.problem.split.unlabeled
+    labels[hidden] = 1 - labels[hidden]
+    scrambled = training(method, source=replace(source, train=Images(source.train.pixels, labels)))
+    run(honest), run(scrambled)
+    assert torch.equal(weights(honest), weights(scrambled))
 
 
 def test_the_loop_sees_no_hidden_label():

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 import os
 import signal
 import subprocess
 import sys
+import time
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -18,8 +21,9 @@ from torch import nn
 
 from fewlabels.errors import InputError, RunError
 from fewlabels.models import SmallNet
+from fewlabels.train.checkpoint import load
 from fewlabels.train.config import Config
-from fewlabels.train.run import resume, start
+from fewlabels.train.run import Epoch, resume, start
 
 pytestmark = [pytest.mark.processes, pytest.mark.slow]
 
@@ -67,6 +71,33 @@ def test_a_rank_that_dies_ends_the_run_and_it_can_be_resumed(tmp_path):
     alone = start(config, tmp_path / "alone", source=stripes(), network=DiesOnce(tmp_path / "dead"))
     assert found["world_size"] == 2
     assert timeless(tmp_path / "run/metrics.jsonl") == timeless(tmp_path / "alone/metrics.jsonl")
+    assert found["test_error"] == alone["test_error"]
+
+
+def interrupt_after(epochs: int):
+    """In the process that tells; the parent is interrupted with it, as by Ctrl-C."""
+    return partial(_interrupt, epochs=epochs, parent=os.getpid())
+
+
+def _interrupt(event, epochs: int, parent: int) -> None:
+    if isinstance(event, Epoch) and event.metrics["epoch"] == epochs:
+        os.kill(parent, signal.SIGINT)
+        time.sleep(30)
+
+
+def test_an_interrupt_ends_all_processes_and_a_resumed_run_ends_as_one_left_alone(tmp_path):
+    """With batch normalisation, whose statistics each CPU process would keep for itself."""
+    config = replace(CONFIG, method="rot", devices=2)
+    with pytest.raises(KeyboardInterrupt, match="fewlabels resume"):
+        start(config, tmp_path / "run", source=stripes(), listener=interrupt_after(3))
+    for child in multiprocessing.active_children():
+        child.join(timeout=10)
+    assert not multiprocessing.active_children()
+    found = resume(tmp_path / "run", source=stripes())
+    alone = start(config, tmp_path / "alone", source=stripes())
+    assert timeless(tmp_path / "run/metrics.jsonl") == timeless(tmp_path / "alone/metrics.jsonl")
+    a, b = (load(tmp_path / name / "weights.safetensors", kind="weights")["weights"] for name in ("run", "alone"))
+    assert all(torch.equal(a[key], b[key]) for key in a)
     assert found["test_error"] == alone["test_error"]
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import random
 import signal
 import subprocess
 import sys
@@ -12,13 +13,13 @@ import pytest
 import torch
 from tiny_source import stripes
 
-from fewlabels.data.images import Images
+from fewlabels.data.images import Images, Source
 from fewlabels.errors import InputError
 from fewlabels.models import SmallNet
 from fewlabels.report.runs import read_run
 from fewlabels.train.checkpoint import load
 from fewlabels.train.config import Config
-from fewlabels.train.run import Epoch, Finished, Started, resume, start
+from fewlabels.train.run import Epoch, Finished, Started, Stopped, resume, start
 from fewlabels.train.weights import load_classifier
 
 SETTINGS = {"epoch_steps": 4, "labeled_batch": 8, "unlabeled_batch": 16, "warmup": 0.2}
@@ -142,6 +143,86 @@ def test_a_checkpoint_of_other_data_is_refused(tmp_path):
         resume(folder, source=stripes(train=64))
 
 
+def test_a_checkpoint_of_another_request_is_refused(tmp_path):
+    folder = tmp_path / "run"
+    with pytest.raises(StopError):
+        start(replace(CONFIG, method="rot"), folder, source=stripes(), listener=stop_after(3))
+    metrics = (folder / "metrics.jsonl").read_text()
+    config = (folder / "config.toml").read_text()
+    for changed in (config + "ema = 0.0\n", config.replace('"auto"', '"wrn-10-1"', 1)):
+        (folder / "config.toml").write_text(changed)
+        with pytest.raises(InputError, match="the checkpoint does not fit this run"):
+            resume(folder, source=stripes())
+    assert (folder / "metrics.jsonl").read_text() == metrics
+
+
+@pytest.mark.parametrize("text", ["", "{}\n", "{}\nhalf a li", "[]\n[]\n"])
+def test_epochs_that_are_lost_are_told(tmp_path, text):
+    folder = tmp_path / "run"
+    with pytest.raises(StopError):
+        start(CONFIG, folder, source=stripes(), listener=stop_after(2))
+    (folder / "metrics.jsonl").write_text(text)
+    with pytest.raises(InputError, match=r"metrics\.jsonl is damaged: the checkpoint stands after epoch 2"):
+        resume(folder, source=stripes())
+
+
+def test_a_line_cut_off_behind_the_checkpoint_is_dropped(tmp_path):
+    folder = tmp_path / "run"
+    with pytest.raises(StopError):
+        start(CONFIG, folder, source=stripes(), listener=stop_after(2))
+    with (folder / "metrics.jsonl").open("a") as file:
+        file.write('{"epoch": 3, "lo')
+    assert resume(folder, source=stripes())["curve"]["epoch"] == [1, 2, 3, 4, 5]
+
+
+def test_a_damaged_record_is_told(tmp_path):
+    start(CONFIG, tmp_path / "run", source=stripes())
+    for text in ("{", "[]", "{}"):
+        (tmp_path / "run/record.json").write_text(text)
+        with pytest.raises(InputError, match=r"record\.json is (damaged|not the record of a run)"):
+            resume(tmp_path / "run")
+
+
+def test_a_run_that_stops_says_so_once(tmp_path):
+    told = []
+
+    def listener(event):
+        told.append(type(event))
+        if isinstance(event, Epoch):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt, match=f"`fewlabels resume {tmp_path}/run` goes on from the last epoch"):
+        start(CONFIG, tmp_path / "run", source=stripes(), listener=listener)
+    assert told == [Started, Epoch, Stopped]
+    assert resume(tmp_path / "run", source=stripes())["epochs"] == 5
+
+
+@pytest.mark.parametrize("out", ["file/run", "link", "x" * 300, "nul\0"])
+def test_a_folder_that_cannot_be_made_is_told(tmp_path, out):
+    (tmp_path / "file").touch()
+    (tmp_path / "link").symlink_to("nowhere/run")
+    with pytest.raises(InputError, match="choose another --out"):
+        start(CONFIG, tmp_path / out, source=stripes())
+    assert {p.name for p in tmp_path.iterdir()} == {"file", "link"}
+
+
+def test_images_a_network_cannot_take_are_refused(tmp_path):
+    pixels = torch.zeros(8, 1, 1, 1, dtype=torch.uint8)
+    source = Source("dots", ("a", "b"), Images(pixels, torch.arange(8) % 2))
+    with pytest.raises(InputError, match=r"the network cannot take images of \(1, 1, 1\)"):
+        start(replace(CONFIG, labels=4), tmp_path / "run", source=source)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_validation_part_may_be_asked_away_and_not_asked_twice(tmp_path):
+    source = replace(stripes(), validation=None, validation_size=10)
+    found = start(replace(CONFIG, validation=0), tmp_path / "run", source=source)
+    assert found["validation_error"] is None
+    assert found["terminal"]["test_error"] is not None
+    with pytest.raises(InputError, match="stripes brings its own validation part: leave --validation out"):
+        start(replace(CONFIG, validation=4), tmp_path / "other", source=stripes())
+
+
 KILLED = """
 import sys
 from pathlib import Path
@@ -166,14 +247,13 @@ def timeless(path: Path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("method", ["supervised", "rot"])
-def test_a_run_killed_at_any_moment_ends_as_one_left_alone(tmp_path, method):
+def test_a_run_killed_at_any_moment_ends_as_one_left_alone(tmp_path):
     def command(name):
-        return [sys.executable, "-c", KILLED, str(tmp_path / name), method, str(Path(__file__).parent)]
+        return [sys.executable, "-c", KILLED, str(tmp_path / name), "rot", str(Path(__file__).parent)]
 
     subprocess.run(command("alone"), check=True)
     killed = 0
-    for delay in (0.05, 0.3, 0.11):  # after the run has begun to write
+    for delay in (random.uniform(0, 0.3), random.uniform(0, 0.3)):  # after the run has begun to write
         process = subprocess.Popen(command("killed"))
         seen = tmp_path / "killed/metrics.jsonl"
         already = len(seen.read_text().splitlines()) if seen.exists() else 0

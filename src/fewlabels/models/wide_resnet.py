@@ -53,6 +53,8 @@ class WideResNet(nn.Module):
             raise ValueError(
                 f"a wide residual network has depth 6 n + 4 with n >= 1, got {depth}: try 10, 16, 22 or 28"
             )
+        if width < 1:
+            raise ValueError(f"a wide residual network has a width of at least 1, got {width}: try 2")
         units = (depth - 4) // 6
         self.stem = nn.Conv2d(channels, 16, 3, 1, 1, bias=False)
         blocks, inner = [], 16

@@ -21,6 +21,7 @@ from torch import Tensor
 from fewlabels.errors import InputError, RunError
 
 SCHEMA = 1
+OUTLINE = "outline"  # no tensor is called so: their names start with a slash
 Tree = Any
 
 
@@ -32,8 +33,9 @@ def save(path: Path, tree: Tree, *, kind: str) -> None:
         "fewlabels": kind,
         "schema": str(SCHEMA),
         "outline": json.dumps(outline),
-        "checksums": json.dumps({name: _checksum(tensor) for name, tensor in tensors.items()}),
     }
+    sums = {name: _checksum(tensor) for name, tensor in tensors.items()}
+    header["checksums"] = json.dumps({OUTLINE: zlib.crc32(header["outline"].encode()), **sums})
     beside = path.with_name(path.name + ".part")
     try:
         with beside.open("wb") as file:
@@ -67,9 +69,14 @@ def load(path: Path, *, kind: str) -> Tree:
         raise InputError(
             f"{path} has schema {header.get('schema')}, this version reads {SCHEMA}: use the version that wrote it"
         )
-    sums = json.loads(header["checksums"])
-    for name, tensor in tensors.items():
-        if _checksum(tensor) != sums.get(name):
+    found = {name: _checksum(tensor) for name, tensor in tensors.items()}
+    found[OUTLINE] = zlib.crc32(header.get("outline", "").encode())
+    try:
+        sums = json.loads(header["checksums"])
+    except (KeyError, ValueError):
+        sums = {}
+    for name in found:
+        if found[name] != sums.get(name):
             raise InputError(
                 f"{path} is damaged: {name} does not match its checksum. Restore a copy, or start a new run"
             )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import json
+import math
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -21,6 +22,26 @@ from fewlabels.methods import FOR_DATA, METHODS, RECIPES
 from fewlabels.methods.method import Method, Recipe
 
 Value = str | int | float | bool | tuple[Any, ...] | None
+MOST_SEED = 2**40  # generators are seeded with multiples of it
+
+# The least and the largest value of a setting; some others must be above zero.
+RANGES: dict[str, tuple[float, float]] = {
+    "weight_decay": (0, math.inf),
+    "labeled_batch": (1, math.inf),
+    "unlabeled_batch": (1, math.inf),
+    "supervised_batch": (1, math.inf),
+    "epoch_steps": (1, math.inf),
+    "epochs": (1, math.inf),
+    "relabel_epochs": (1, math.inf),
+    "momentum": (0, 1),
+    "warmup": (0, 1),
+    "alpha": (0, math.inf),
+    "alpha_ramp": (0, 1),
+    "ema": (0, 1),
+    "pool": (1, math.inf),
+    "threshold": (0, 1),
+}
+ABOVE_ZERO = ("learning_rate",)
 
 
 @dataclass(frozen=True)
@@ -56,8 +77,16 @@ class Config:
             raise InputError(f"a run has one budget, got {' and '.join('--' + b for b in budgets)}: keep one of them")
         for name in (*budgets, "labels", "devices", "nodes"):
             value = getattr(self, name)
-            if value is not None and value <= 0:
+            if value is not None and not 0 < value < math.inf:  # also refuses what is not a number
                 raise InputError(f"--{name} must be above zero, got {value}")
+        for name in ("unlabeled", "validation"):
+            value = getattr(self, name)
+            if value is not None and value < 0:
+                raise InputError(f"--{name} must be zero or more, got {value}")
+        if not 0 <= self.seed <= MOST_SEED:
+            raise InputError(f"--seed must lie in 0 .. {MOST_SEED:,}, got {self.seed}")
+        if self.stratify not in ("equal", "proportional"):
+            raise InputError(f"--stratify is {self.stratify!r}: choose equal or proportional")
 
 
 def nearest(word: str, choices: Iterable[str]) -> str:
@@ -88,6 +117,7 @@ def plan_of(config: Config) -> Method:
             known = nearest(name, {**settings, **knobs})
             raise InputError(f"method {config.method!r} with its recipe has no setting {name!r}.{known}")
         check_value(name, value, {**settings, **knobs}[name])
+        _check_range(name, value)
     chosen = {name: value for name, value in config.overrides.items() if value is not None}
     known_for = FOR_DATA.get(config.data, {}) if config.normalize is None else {}
     tuned = {**known_for, **chosen}
@@ -117,6 +147,18 @@ def check_value(name: str, value: Value, hint: Any) -> None:
     """
     if value is not None and not _fits(value, hint):
         raise InputError(f"{name} is {value!r}: give {_in_words(hint)}")
+
+
+def _check_range(name: str, value: Value) -> None:
+    """Refuse a number no run could use: it would fail, or never end, far from here."""
+    if not isinstance(value, int | float):
+        return
+    if name in ABOVE_ZERO and not 0 < value < math.inf:
+        raise InputError(f"{name} is {value}: give a number above 0")
+    least, most = RANGES.get(name, (-math.inf, math.inf))
+    if not least <= value <= most or value == math.inf:
+        within = f"from {least:g} to {most:g}" if most < math.inf else f"of at least {least:g}"
+        raise InputError(f"{name} is {value}: give a number {within if name in RANGES else 'that is finite'}")
 
 
 def _fits(value: Any, hint: Any) -> bool:
@@ -166,16 +208,21 @@ def to_toml(config: Config) -> str:
 def from_toml(path: Path) -> Config:
     """Read what ``to_toml`` wrote, or what a person did."""
     try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
+        table = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+    except (FileNotFoundError, NotADirectoryError):
         raise InputError(f"there is no {path}: is this a run folder?") from None
+    except OSError as error:
+        raise InputError(f"{path} cannot be read ({error.strerror}): give a TOML file") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"{path} is not a TOML file: {error}") from None
     known = {f.name for f in dataclasses.fields(Config)}
     for name in table:
         if name not in known:
             raise InputError(f"{path} has an unknown setting {name!r}.{nearest(name, known)}")
-    overrides = {k: tuple(v) if isinstance(v, list) else v for k, v in table.pop("overrides", {}).items()}
+    chosen = table.pop("overrides", {})
+    if not isinstance(chosen, dict):
+        raise InputError(f"{path} has overrides = {chosen!r}: give a table, [overrides] and a line a setting")
+    overrides = {k: tuple(v) if isinstance(v, list) else v for k, v in chosen.items()}
     if "data" not in table:
         raise InputError(f'{path} lacks data: say what to train on, data = "digits" say')
     hints = get_type_hints(Config)

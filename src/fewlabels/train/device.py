@@ -44,6 +44,8 @@ def pick_precision(precision: str, device: str) -> str:
         return "bf16" if has_fast_bfloat16(device) else "float32"
     if precision not in PRECISIONS:
         raise InputError(f"there is no precision {precision!r}: choose auto, {', '.join(PRECISIONS)}")
+    if precision == "fp16" and device == "cpu":
+        raise InputError("precision fp16 needs a GPU: choose bf16 or float32 on the CPU")
     return precision
 
 

@@ -56,31 +56,63 @@ class RunFolder:
         return self.record.is_file()
 
     def refuse_existing(self) -> None:
-        """Raise if something is there already."""
-        if self.path.exists():
+        """Raise if something is there already, a link that leads nowhere too."""
+        if os.path.lexists(self.path):
             raise InputError(
                 f"{self.path} exists and is never overwritten: choose another --out, or `fewlabels resume`"
             )
 
+    def make(self) -> None:
+        """Make the folder, which must not exist."""
+        self.refuse_existing()
+        try:
+            self.path.mkdir(parents=True)
+        except (OSError, ValueError) as error:  # a ValueError where a name holds a null byte
+            raise InputError(f"no run folder can be made at {self.path} ({error}): choose another --out") from None
+
     def append_metrics(self, line: dict[str, Any]) -> None:
-        """Add an epoch."""
+        """Add an epoch; it is on the disk before the checkpoint that counts it."""
         try:
             with self.metrics.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(line) + "\n")
+                file.flush()
+                os.fsync(file.fileno())
         except OSError as error:
             raise RunError(f"could not write {self.metrics}: {error}. Free some space and resume") from error
 
     def drop_metrics_after(self, epoch: int) -> None:
-        """Forget epochs that a resumed run does again, and a line that was cut off."""
-        if self.metrics.is_file():
-            lines = self.metrics.read_text(encoding="utf-8").splitlines()[:epoch]
-            write_text(self.metrics, "".join(line + "\n" for line in lines))
+        """Forget epochs that a resumed run does again, and a line that was cut off; refuse to go on without others."""
+        there = self.metrics.is_file()
+        lines = self.metrics.read_text(encoding="utf-8", errors="replace").splitlines() if there else []
+        if len(lines) < epoch or not all(map(_is_json, lines[:epoch])):
+            raise InputError(
+                f"{self.metrics} is damaged: the checkpoint stands after epoch {epoch} and not all of these epochs can "
+                "be read from it; restore it from a copy, or start a new run"
+            )
+        write_text(self.metrics, "".join(line + "\n" for line in lines[:epoch]))
 
     def read_metrics(self) -> list[dict[str, Any]]:
         """All epochs so far."""
         if not self.metrics.is_file():
             return []
         return [json.loads(line) for line in self.metrics.read_text(encoding="utf-8").splitlines()]
+
+    def read_record(self) -> dict[str, Any]:
+        """The result."""
+        try:
+            found = json.loads(self.record.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise InputError(f"{self.record} is damaged ({error}): restore it from a copy") from None
+        if not isinstance(found, dict) or found.get("kind") != "run":
+            raise InputError(f"{self.record} is not the record of a run: restore it from a copy")
+        return found
+
+
+def _is_json(line: str) -> bool:
+    try:
+        return isinstance(json.loads(line), dict)
+    except ValueError:
+        return False
 
 
 def write_text(path: Path, text: str) -> None:
@@ -96,7 +128,7 @@ def write_text(path: Path, text: str) -> None:
 def free_name(parent: Path, name: str) -> Path:
     """``parent/name``, or the first of ``name-2``, ``name-3`` ... that is free."""
     path, n = parent / name, 1
-    while path.exists():
+    while os.path.lexists(path):
         n += 1
         path = parent / f"{name}-{n}"
     return path

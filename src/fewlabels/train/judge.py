@@ -78,8 +78,10 @@ def verdict(classifier: Classifier, test: Images, name: str) -> Verdict:
 
 def write_predictions(run: Path, images: Data, out: Path, *, device: str = "cpu") -> int:
     """Write ``path, label`` and a probability a class for each image; how many there were."""
-    if out.exists():
+    if os.path.lexists(out):
         raise InputError(f"{out} exists and is never overwritten: choose another --out")
+    if not out.parent.is_dir():
+        raise InputError(f"there is no folder {out.parent} to write {out.name} into: make it, or choose another --out")
     finished_record(run)
     classifier = load_classifier(RunFolder(run).weights, device=device)
     found = read_pixels(images, shape=classifier.shape)

@@ -22,7 +22,15 @@ from fewlabels.errors import Diverged, InputError
 from fewlabels.methods.method import Batch, Method, State, Step, weight_at
 from fewlabels.models.ema import Ema
 from fewlabels.train.evaluate import gather, laid_out, outputs, wrong
-from fewlabels.train.labelling import Labelled, Pool, check_features, check_outputs, label_pool, restore_pool
+from fewlabels.train.labelling import (
+    Labelled,
+    Pool,
+    check_features,
+    check_labeler,
+    check_outputs,
+    label_pool,
+    restore_pool,
+)
 from fewlabels.train.optimizer import make_optimizer, set_learning_rate
 from fewlabels.train.problem import Part, Problem
 from fewlabels.train.schedule import Clock, alpha_factor, learning_rate_factor
@@ -94,6 +102,9 @@ def begin(
         for i, name in enumerate(names)
     }
     unlabeled = len(problem.split.unlabeled)
+    if method.labeler is not None:
+        check_labeler(method.labeler, problem)
+    _check_shares(method, problem, fabric.world_size)
     if method.labeler is not None and recipe.match_on == "features":
         check_features(network, problem)
     ema = Ema(network) if recipe.ema else None
@@ -129,6 +140,16 @@ def _labeled_batch(method: Method, problem: Problem) -> int:
     return recipe.supervised_batch if alone else recipe.labeled_batch  # type: ignore[return-value]
 
 
+def _check_shares(method: Method, problem: Problem, world: int) -> None:
+    """Every process needs a row of every batch: the mean over none is not a number."""
+    batches = [_labeled_batch(method, problem)] + [method.recipe.unlabeled_batch] * method.uses_unlabeled
+    if min(batches) < world:
+        raise InputError(
+            f"batches of {min(batches)} images cannot be shared by {world} processes: "
+            "ask for fewer --devices or larger batches"
+        )
+
+
 def train_epoch(t: Training) -> dict[str, Any]:
     """``epoch_steps`` optimizer updates, with new pseudo-labels first where they are due; the epoch's metrics."""
     recipe, began = t.method.recipe, time.perf_counter()
@@ -140,12 +161,13 @@ def train_epoch(t: Training) -> dict[str, Any]:
     total, steps, images = torch.zeros((), device=t.problem.device), 0, 0
     for _ in range(recipe.epoch_steps):
         where = t.clock.now(_common_time(t))
-        if where.fraction >= 1.0:
+        if steps and where.fraction >= 1.0:  # labelling may have spent the rest of a budget in minutes
             break
         loss, count = _step(t, where)
         total, steps, images = total + loss, steps + 1, images + count
-    mean = t.fabric.all_reduce(total / max(steps, 1), reduce_op="mean").item()
+    mean = t.fabric.all_reduce(total / steps, reduce_op="mean").item()
     t.epoch += 1
+    _same_statistics(t)
     if not torch.isfinite(torch.tensor(mean)):
         raise Diverged(
             f"the loss at epoch {t.epoch} is {mean}: lower learning_rate (now {recipe.learning_rate}) or alpha "
@@ -165,6 +187,20 @@ def train_epoch(t: Training) -> dict[str, Any]:
         "epoch_seconds": trained - began,
         **metrics,
     }
+
+
+@torch.no_grad()
+def _same_statistics(t: Training) -> None:
+    """Give every process the first one's running statistics.
+
+    Where batch normalisation is not synchronised (gloo, on CPUs) each process normalises its own share, and outputs
+    would depend on which process computed them; a resumed run, too, knows only the first one's.
+    """
+    if t.fabric.world_size == 1 or t.problem.device.type == "cuda":
+        return
+    buffers = [*t.network.buffers(), *(() if t.ema is None else t.ema.module.buffers())]
+    for buffer, first in zip(buffers, t.fabric.broadcast(buffers), strict=True):
+        buffer.copy_(first)
 
 
 def _step(t: Training, where: Step) -> tuple[Tensor, int]:
@@ -341,6 +377,24 @@ def restore(t: Training, saved: dict[str, Any]) -> None:
     """Stand where ``state`` was taken."""
     if saved["data"] != t.problem.fingerprint:
         raise InputError("the checkpoint was made with other data: resume with what the run was started on")
+    try:
+        _restore(t, saved)
+    except (KeyError, TypeError, AttributeError, RuntimeError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise
+        reason = str(error).strip().splitlines()[0]
+        raise InputError(
+            f"the checkpoint does not fit this run ({type(error).__name__}: {reason}): its config.toml has changed, or "
+            "it is of another version; restore what the run was started with, or start a new run"
+        ) from error
+
+
+def _restore(t: Training, saved: dict[str, Any]) -> None:
+    for name, there in (("ema", t.ema), ("unlabeled", t.unlabeled)):
+        if (saved[name] is None) != (there is None):
+            raise ValueError(f"{name} is part of only one of them")
+    if len(saved["terms"]) != len(t.terms):
+        raise ValueError(f"it has {len(saved['terms'])} terms and the run {len(t.terms)}")
     t.epoch, t.clock.step, t.clock.earlier = saved["epoch"], saved["step"], saved["seconds"]
     t.network.load_state_dict(saved["network"])
     t.optimizer.load_state_dict(saved["optimizer"])

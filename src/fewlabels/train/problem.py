@@ -6,6 +6,7 @@ import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
+from typing import Literal
 
 import torch
 from jaxtyping import Int
@@ -65,12 +66,14 @@ def pose(source: Source, normalizer: Normalizer, config: Config, method: Method,
     """Draw the split and seal the labels of a source of images."""
     labels = source.train.labels
     own = source.validation is not None
+    if own and config.validation is not None:
+        raise InputError(f"{source.name} brings its own validation part: leave --validation out")
     split = draw_split(
         labels,
         classes=len(source.classes),
         count=config.labels if config.labels is not None else source.default_labels,
         per=config.stratify,  # type: ignore[arg-type]
-        validation=None if own else config.validation or source.validation_size or "tenth",
+        validation=None if own else _validation_size(source, config),
         unlabeled=config.unlabeled,
         seed=config.seed,
     )
@@ -97,6 +100,12 @@ def pose(source: Source, normalizer: Normalizer, config: Config, method: Method,
         test=_part(source.test, device),
         device=device,
     )
+
+
+def _validation_size(source: Source, config: Config) -> int | Literal["tenth"]:
+    if config.validation is not None:
+        return config.validation
+    return "tenth" if source.validation_size is None else source.validation_size
 
 
 def _part(images: Images | None, device: torch.device) -> Part | None:

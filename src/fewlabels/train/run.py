@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import json
+import multiprocessing
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -70,7 +71,14 @@ class Finished:
     record: dict[str, Any]
 
 
-Event = Started | Epoch | Finished
+@dataclass(frozen=True)
+class Stopped:
+    """Told once, when a run that had started ends early: interrupted, or failed."""
+
+    folder: Path
+
+
+Event = Started | Epoch | Finished | Stopped
 Listener = Callable[[Event], None]  # called in the first process; must survive pickling when there are several
 
 
@@ -121,10 +129,11 @@ def finished_record(folder: Path) -> dict[str, Any]:
     run = RunFolder(folder)
     if not run.path.is_dir():
         raise InputError(f"there is no run folder {folder}")
+    if not run.config.is_file():
+        raise InputError(f"there is no {run.config}: is this a run folder?")
     if not run.finished:
         raise InputError(f"{folder} has not ended: `fewlabels resume {folder}` first")
-    found: dict[str, Any] = json.loads(run.record.read_text(encoding="utf-8"))
-    return found
+    return run.read_record()
 
 
 def _launch(
@@ -140,6 +149,7 @@ def _launch(
         config = dataclasses.replace(config, model=OWN_MODULE)
     fabric = make_fabric(device=device, precision=precision, devices=devices, nodes=nodes)
     sitting = _Sitting(config, method, folder, source, network, listener, precision, saved)
+    others = set(multiprocessing.active_children())
     try:
         # The sitting is not an argument of its own: Fabric would walk through it.
         result: dict[str, Any] = fabric.launch(partial(_sit, sitting=sitting))
@@ -147,7 +157,17 @@ def _launch(
         raise _told_by_child(str(error), folder) from None
     except ProcessExitedException as error:
         raise RunError(f"one of {devices} processes died ({error}): `fewlabels resume {folder}` goes on") from None
+    except KeyboardInterrupt:
+        for child in set(multiprocessing.active_children()) - others:  # when this process alone was interrupted
+            child.terminate()
+        raise KeyboardInterrupt(_after_interrupt(folder)) from None
     return result
+
+
+def _after_interrupt(folder: Path) -> str:
+    if RunFolder(folder).checkpoint.is_file():
+        return f"`fewlabels resume {folder}` goes on from the last epoch"
+    return "the run had not begun and nothing was written"
 
 
 @dataclass(frozen=True)
@@ -193,12 +213,23 @@ def _worked(fabric: Fabric, sitting: _Sitting) -> dict[str, Any]:
         if first:
             folder.drop_metrics_after(t.epoch)
     elif first:
-        folder.path.mkdir(parents=True)
+        folder.make()
         write_text(folder.config, to_toml(config))
         checkpoint.save(folder.checkpoint, state(t), kind="checkpoint")
+    try:
+        return _trained(t, sitting, normalizer, facts)
+    except BaseException:
+        if first:
+            sitting.listener(Stopped(folder.path))
+        raise
+
+
+def _trained(t: Training, sitting: _Sitting, normalizer: Normalizer, facts: dict[str, Any]) -> dict[str, Any]:
+    config, folder = sitting.config, RunFolder(sitting.folder)
+    first = t.fabric.global_rank == 0
     if first:
         sitting.listener(_started(t, sitting))
-    while not t.done:
+    while not t.epoch or not t.done:  # a budget of a moment still buys a step
         metrics = train_epoch(t)
         judged = validate(t)
         metrics["stage_seconds"] |= judged.pop("stage_seconds", {})
@@ -215,7 +246,7 @@ def _worked(fabric: Fabric, sitting: _Sitting) -> dict[str, Any]:
         write_text(folder.record, json.dumps(found, indent=1) + "\n")
         folder.checkpoint.unlink(missing_ok=True)
         sitting.listener(Finished(folder.path, found))
-    fabric.barrier()
+    t.fabric.barrier()
     return found
 
 
@@ -245,7 +276,14 @@ def _budget(config: Config, method: Method) -> Budget:
 def _check_outputs(network: nn.Module, problem: Problem) -> None:
     """A network of one's own must give one logit a class."""
     was_training = network.training
-    out = network.eval()(problem.clean(problem.store.take(torch.arange(1))))
+    image = problem.clean(problem.store.take(torch.arange(1)))
+    try:
+        out = network.eval()(image)
+    except RuntimeError as error:
+        raise InputError(
+            f"the network cannot take images of {tuple(image.shape[1:])} (channels, height, width): "
+            f"{str(error).splitlines()[0]}. Choose another --model or --size"
+        ) from error
     network.train(was_training)
     if not isinstance(out, torch.Tensor) or out.shape != (1, problem.classes):
         got = tuple(out.shape) if isinstance(out, torch.Tensor) else type(out).__name__
