@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+from math import exp
+from pathlib import Path
 from typing import get_type_hints
 
 import pytest
 
 from fewlabels.data.sources import NAMED
-from fewlabels.methods import FOR_DATA, METHODS, VAT, FixMatch
+from fewlabels.methods import FOR_DATA, METHODS, VAT, EntMin, FixMatch, MeanTeacher, Pi, PseudoLabel, Ramp, Step
+from fewlabels.methods.method import weight_at
+from fewlabels.report.quoted import QUOTES
 from fewlabels.train.config import Config, plan_of
 
 
@@ -35,3 +40,72 @@ def test_what_belongs_to_the_data_is_a_knob_of_some_term():
 def test_a_terms_knobs_are_settings_of_a_run():
     assert the(FixMatch, plan_of(Config("digits", "fixmatch", overrides={"threshold": 0.8}))).threshold == 0.8
     assert plan_of(Config("svhn", "rot")) == METHODS["rot"]
+
+
+# Oliver et al. (2018): learning rate, and the largest weight of each term; the weights of consistency ramp up.
+OLIVER = {
+    "supervised": (3e-3, ()),
+    "pi": (3e-4, ((Ramp(20.0, over=0.4), Pi()),)),
+    "mean-teacher": (4e-4, ((Ramp(8.0, over=0.4), MeanTeacher(decay=0.95)),)),
+    "vat": (3e-3, ((Ramp(0.3, over=0.4), VAT(eps=6.0, xi=1e-6, iterations=1)),)),
+    "vat-entmin": (3e-3, ((Ramp(0.3, over=0.4), VAT(eps=6.0, xi=1e-6, iterations=1)), (0.1, EntMin()))),
+    "pseudo-label": (3e-4, ((Ramp(1.0, over=0.4), PseudoLabel(threshold=0.95)),)),
+}
+
+
+@pytest.mark.parametrize("name", OLIVER)
+def test_the_recipe_of_the_comparison_columns(name):
+    plan = plan_of(Config("cifar10", name, recipe="oliver"))
+    recipe, (rate, terms) = plan.recipe, OLIVER[name]
+    assert plan.terms == terms
+    assert recipe.learning_rate == rate
+    assert (recipe.optimizer, recipe.schedule, recipe.weight_decay) == ("adam", "step", 0.0)
+    assert (recipe.labeled_batch, recipe.unlabeled_batch, recipe.supervised_batch) == (50, 50, 100)
+    assert (recipe.divide_by, recipe.ema, recipe.evaluate) == ("batch", None, "student")
+    assert {recipe.labeled_view, *recipe.unlabeled_views} == {"standard"}
+    assert plan.labeler is None
+
+
+def test_a_ramp_is_that_of_200_000_steps_of_500_000():
+    for steps in (0, 50_000, 100_000, 200_000, 400_000):
+        expected = 20.0 * exp(-5.0 * (1 - min(steps / 200_000, 1)) ** 2)
+        assert weight_at(Ramp(20.0), Step(steps, steps / 500_000)) == pytest.approx(expected)
+
+
+PAGES = Path(__file__).parents[2] / "docs" / "methods"
+
+
+def parts(name):
+    return [part for part in (METHODS[name].labeler, *(term for _, term in METHODS[name].terms)) if part is not None]
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_method_has_a_page_that_names_its_knobs_with_their_defaults(name):
+    page = (PAGES / f"{name}.md").read_text(encoding="utf-8")
+    rows = [[cell.strip(" `") for cell in line.split("|")[1:3]] for line in page.splitlines() if line.startswith("| `")]
+    written = dict(rows)
+    assert len(written) == len(rows)
+    knobs = {f.name: getattr(part, f.name) for part in parts(name) for f in fields(part)}
+    assert set(written) == set(knobs)
+    for knob, value in knobs.items():
+        shown = written[knob].strip('"')
+        assert shown == str(value) if isinstance(value, str | bool | None) else float(shown) == value
+    headings = [line for line in page.splitlines() if line.startswith("## ")]
+    assert headings == ["## Equation", "## Knobs", "## Quoted numbers", "## Our own numbers"]
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_page_quotes_what_the_tables_quote(name):
+    page = (PAGES / f"{name}.md").read_text(encoding="utf-8")
+    for quote in QUOTES:
+        if quote.method == name:
+            assert f"{100 * quote.mean:.2f}" in page, quote
+    if any(isinstance(weight, Ramp) for weight, _ in METHODS[name].terms):
+        assert "exp(-5 (1 - t / 0.4)^2)" in page
+
+
+def test_the_index_lists_every_page():
+    index = (PAGES / "README.md").read_text(encoding="utf-8")
+    assert {page.stem for page in PAGES.glob("*.md")} == {*METHODS, "README"}
+    for name in METHODS:
+        assert f"| [`{name}`]({name}.md) |" in index

@@ -8,7 +8,7 @@ import pytest
 import torch
 from small_runs import CLASSES, method, run, short, stripes, training, weights
 
-from fewlabels.methods import METHODS, RECIPES, Batch, Step
+from fewlabels.methods import METHODS, RECIPES, VAT, Batch, Ramp, Step
 from fewlabels.models import SmallNet
 from fewlabels.train import checkpoint
 from fewlabels.train.loop import restore, state, train_epoch
@@ -67,10 +67,13 @@ def test_scrambled_hidden_labels_change_nothing(name):
 @pytest.mark.parametrize("name", WITH_TERMS)
 def test_zero_weight_is_the_recipe_without_the_term(name):
     plan = method(name)
-    zero = training(replace(plan, terms=tuple((0.0, term) for _, term in plan.terms)))
-    without = training(replace(plan, terms=()))
-    assert run(zero) == run(without)
-    assert torch.equal(weights(zero), weights(without))
+    for labeler in (None, METHODS["rot"].labeler):
+        without = training(replace(plan, terms=(), labeler=labeler))
+        losses = run(without)
+        for nothing in (0.0, Ramp(0.0)):
+            zero = training(replace(plan, terms=tuple((nothing, term) for _, term in plan.terms), labeler=labeler))
+            assert run(zero) == losses
+            assert torch.equal(weights(zero), weights(without))
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -112,6 +115,29 @@ def test_gradients_reach_the_student_and_never_the_state(name, i):
     assert all(torch.equal(a, b) for a, b in zip(before, leaves(held), strict=True))  # no leaf is the student's own
     held = term.update(held, model, Step(0, 0.5))
     assert not any(leaf.requires_grad for leaf in leaves(held))
+
+
+@pytest.mark.parametrize(("name", "i"), TERMS)
+def test_what_is_agreed_with_gets_no_gradient(name, i):
+    """A term moves the student's own pass and nothing else; VAT moves the changed images' and not the student's own."""
+    _, term = METHODS[name].terms[i]
+    torch.manual_seed(0)
+    model = SmallNet(classes=CLASSES, channels=1)
+    model.dense.weight.data.mul_(8)
+    batch = small_batch(model)
+    student = batch.student.detach().requires_grad_()
+    held = term.init(model, classes=CLASSES, unlabeled=20, prior=torch.full((CLASSES,), 1 / CLASSES))
+    for _ in range(2):
+        loss, held = term.loss(held, model, replace(batch, student=student), Step(0, 0.5))
+    loss.backward()
+    reached = [p.grad is not None for p in model.parameters()]
+    if isinstance(term, VAT):
+        assert student.grad is None
+        assert all(reached)
+    else:
+        assert student.grad is not None
+        assert student.grad.abs().sum() > 0
+        assert not any(reached)
 
 
 def small_batch(model):
