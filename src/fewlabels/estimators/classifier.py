@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import numbers
+import warnings
 from typing import Any
 
 import numpy as np
@@ -96,6 +97,9 @@ class ROTClassifier(ScoresLabeled, BaseEstimator):
         )
         # Rows are judged in float64, so that a row's probabilities do not depend on who shares its batch.
         self.network_ = network.double() if isinstance(self.reader_, Rows) else network
+        notes = [metrics["note"] for metrics in self.history_ if "note" in metrics]
+        if self.clusters is not None and notes:
+            warnings.warn(notes[0], stacklevel=2)
         self.classes_ = targets.classes
         self.n_iter_ = len(self.history_)
         codes, rest = targets.codes.numpy().copy(), targets.unlabeled
