@@ -15,6 +15,7 @@ from tiny_source import stripes
 from torch import Generator, nn
 
 import fewlabels
+from fewlabels import ot
 from fewlabels.cli import call
 from fewlabels.data.normalize import fit
 from fewlabels.errors import Diverged, InputError
@@ -181,6 +182,12 @@ def test_what_the_labeler_would_refuse_is_refused_before_the_first_step():
         training("rot", class_prior=(0.4, 0.3))
     with pytest.raises(InputError, match="1 clusters for 2 classes"):
         training("rot", clusters=1)
+
+
+def test_a_setting_that_the_run_s_file_cannot_hold_is_refused_before_anything_is_written(tmp_path):
+    with pytest.raises(InputError, match=r"solver is Sinkhorn\(.*cannot hold: give a word"):
+        fewlabels.fit("digits", labels=40, steps=1, solver=ot.Sinkhorn(reg=0.05), out=tmp_path / "run")
+    assert not (tmp_path / "run").exists()
 
 
 def test_one_labelled_image_a_class():

@@ -14,7 +14,7 @@ from fewlabels.methods import METHODS
 from fewlabels.models import SmallNet
 from fewlabels.train.config import Config, plan_of
 from fewlabels.train.device import make_fabric
-from fewlabels.train.loop import Training, _check_shares, begin, restore, state, train_epoch, validate
+from fewlabels.train.loop import Training, begin, restore, state, train_epoch, validate
 from fewlabels.train.problem import pose
 from fewlabels.train.schedule import Budget, Clock
 
@@ -70,12 +70,6 @@ def test_what_a_labeler_would_refuse_is_refused_before_the_warm_up():
         training("rot", clusters=1)
     with pytest.raises(InputError, match="class_prior has 3 entries and there are 2 classes"):
         training("rot", class_prior=(0.2, 0.3, 0.5))
-
-
-def test_a_batch_that_cannot_be_shared_is_refused():
-    t = training()
-    with pytest.raises(InputError, match="batches of 8 images cannot be shared by 9 processes: ask for fewer"):
-        _check_shares(t.method, t.problem, 9)
 
 
 def test_images_count_both_batches_once_pseudo_labels_are_there():

@@ -206,6 +206,13 @@ def test_a_folder_that_cannot_be_made_is_told(tmp_path, out):
     assert {p.name for p in tmp_path.iterdir()} == {"file", "link"}
 
 
+def test_a_batch_that_cannot_be_shared_is_refused_before_a_process_is_started(tmp_path, monkeypatch):
+    monkeypatch.setattr("fewlabels.train.run.make_fabric", lambda **_: pytest.fail("processes would be started"))
+    with pytest.raises(InputError, match="batches of 8 images cannot be shared by 9 processes: ask for fewer"):
+        start(replace(CONFIG, devices=9), tmp_path / "run", source=stripes())
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_images_a_network_cannot_take_are_refused(tmp_path):
     pixels = torch.zeros(8, 1, 1, 1, dtype=torch.uint8)
     source = Source("dots", ("a", "b"), Images(pixels, torch.arange(8) % 2))

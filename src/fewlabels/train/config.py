@@ -145,6 +145,8 @@ def check_value(name: str, value: Value, hint: Any) -> None:
     Traceback (most recent call last):
     fewlabels.errors.InputError: schedule is 'linear': give 'constant' or 'cosine'
     """
+    if not isinstance(value, str | int | float | bool | tuple | None):
+        raise InputError(f"{name} is {value!r}, which the file of a run cannot hold: give a word or a number")
     if value is not None and not _fits(value, hint):
         raise InputError(f"{name} is {value!r}: give {_in_words(hint)}")
 

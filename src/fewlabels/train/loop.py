@@ -104,7 +104,6 @@ def begin(
     unlabeled = len(problem.split.unlabeled)
     if method.labeler is not None:
         check_labeler(method.labeler, problem)
-    _check_shares(method, problem, fabric.world_size)
     if method.labeler is not None and recipe.match_on == "features":
         check_features(network, problem)
     ema = Ema(network) if recipe.ema else None
@@ -126,7 +125,7 @@ def begin(
             term.init(network, classes=problem.classes, unlabeled=unlabeled, prior=prior.to(problem.device))
             for _, term in method.active
         ],
-        labeled=Stream(len(problem.split.labeled), _labeled_batch(method, problem), generators["labeled"]),
+        labeled=Stream(len(problem.split.labeled), _labeled_batch(method), generators["labeled"]),
         unlabeled=Stream(unlabeled, recipe.unlabeled_batch, generators["unlabeled"]) if method.active else None,
         generators=generators,
         labeled_view=problem.view(recipe.labeled_view),
@@ -134,15 +133,15 @@ def begin(
     )
 
 
-def _labeled_batch(method: Method, problem: Problem) -> int:
+def _labeled_batch(method: Method) -> int:
     recipe = method.recipe
     alone = not method.uses_unlabeled and recipe.supervised_batch is not None
     return recipe.supervised_batch if alone else recipe.labeled_batch  # type: ignore[return-value]
 
 
-def _check_shares(method: Method, problem: Problem, world: int) -> None:
-    """Every process needs a row of every batch: the mean over none is not a number."""
-    batches = [_labeled_batch(method, problem)] + [method.recipe.unlabeled_batch] * method.uses_unlabeled
+def check_shares(method: Method, world: int) -> None:
+    """Every process needs a row of every batch, for the mean over none is not a number; asked before any is started."""
+    batches = [_labeled_batch(method)] + [method.recipe.unlabeled_batch] * method.uses_unlabeled
     if min(batches) < world:
         raise InputError(
             f"batches of {min(batches)} images cannot be shared by {world} processes: "

@@ -29,7 +29,7 @@ from fewlabels.train.conclude import conclude, model_name
 from fewlabels.train.config import Config, from_toml, plan_of, to_toml
 from fewlabels.train.device import describe, make_fabric, pick_device, pick_precision, processes, repeatable
 from fewlabels.train.folder import RunFolder, write_text
-from fewlabels.train.loop import Training, begin, restore, state, train_epoch, validate
+from fewlabels.train.loop import Training, begin, check_shares, restore, state, train_epoch, validate
 from fewlabels.train.problem import Problem, pose
 from fewlabels.train.provenance import provenance
 from fewlabels.train.schedule import Budget, Clock
@@ -143,6 +143,7 @@ def _launch(
     device = pick_device(config.device)
     precision = pick_precision(config.precision, device)
     devices, nodes = processes(config.devices, config.nodes)
+    check_shares(method, devices * nodes)
     if source is None:
         source = open_source(config.data, data_dir=config.data_dir, size=config.size)
     if network is not None:
