@@ -137,7 +137,7 @@ def _tuned(part: Any, values: Mapping[str, Value]) -> Any:
     return dataclasses.replace(part, **{name: values[name] for name in get_type_hints(type(part)) if name in values})
 
 
-def check_value(name: str, value: Value, hint: Any) -> None:
+def check_value(name: str, value: Any, hint: Any) -> None:
     """Refuse a setting whose value is not of its type: it would fail, or be ignored, far from here.
 
     >>> check_value("ema", 0.99, float | None)
