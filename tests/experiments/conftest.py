@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
-from tiny_preset import TINY, Inline
+from killer import EPOCHS, STEPS
+from tiny_preset import TINY, Inline, tiny
 
 from fewlabels.experiments import reproduce as module
 from fewlabels.experiments.presets import PRESETS
@@ -15,3 +18,15 @@ def pool(monkeypatch, tmp_path) -> Inline:
     monkeypatch.setitem(PRESETS, "smoke", TINY)
     monkeypatch.setattr(module, "_pool", lambda *_: inline)
     return inline
+
+
+@pytest.fixture
+def longer(monkeypatch, tmp_path) -> None:
+    """Runs that last long enough to be interrupted, with nothing but ``tmp_path`` around."""
+
+    def apply(ask):
+        config = tiny(ask)
+        return dataclasses.replace(config, steps=EPOCHS * STEPS, overrides={**config.overrides, "epoch_steps": STEPS})
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(PRESETS, "smoke", dataclasses.replace(TINY, apply=apply))

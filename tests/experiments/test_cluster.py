@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
 import re
-import signal
-import threading
-import time
 import warnings
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
-from tiny_preset import TINY, tiny
+from killer import EPOCHS, STEPS, Killer
 
 from fewlabels.errors import InputError
 from fewlabels.experiments.catalogue import EXPERIMENTS
@@ -33,7 +28,6 @@ pytestmark = [
     pytest.mark.filterwarnings("default"),  # Ray's own are not ours to mend
 ]
 
-EPOCHS, STEPS = 16, 4
 CELL: dict[str, Any] = {"seeds": [0, 1], "methods": ["rot"], "data": "svhn"}
 
 
@@ -56,60 +50,6 @@ def cluster() -> Iterator[Any]:
             nodes.shutdown()
 
 
-@pytest.fixture
-def longer(monkeypatch, tmp_path) -> None:
-    """Runs that last long enough to be interrupted."""
-
-    def apply(ask):
-        config = tiny(ask)
-        return dataclasses.replace(config, steps=EPOCHS * STEPS, overrides={**config.overrides, "epoch_steps": STEPS})
-
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setitem(PRESETS, "smoke", dataclasses.replace(TINY, apply=apply))
-
-
-class Killer(threading.Thread):
-    """Kills one of two workers once both are training and its run has a checkpoint."""
-
-    def __init__(self, runs: Path) -> None:
-        super().__init__(daemon=True)
-        self.runs = runs
-        self.workers: dict[str, int] = {}
-        self.killed = ""
-        self.kept: list[str] = []  # the lines of the killed run's metrics
-        self.config_written = 0
-
-    def run(self) -> None:
-        ends = time.monotonic() + 100
-        while not self.killed and time.monotonic() < ends:
-            time.sleep(0.02)
-            training = {name: pid for name, pid in self._held().items() if len(metrics(self.runs / name)) >= 3}
-            if len(set(training.values())) == 2:
-                self.workers = training
-                self._kill(min(training, key=lambda name: len(metrics(self.runs / name))))
-
-    def _kill(self, name: str) -> None:
-        os.kill(self.workers[name], signal.SIGSTOP)  # so that what is read now is what it left
-        self.kept = metrics(self.runs / name)
-        self.config_written = (self.runs / name / "config.toml").stat().st_mtime_ns
-        os.kill(self.workers[name], signal.SIGKILL)
-        self.killed = name
-
-    def _held(self) -> dict[str, int]:
-        found = {path.stem: re.match(r"process (\d+) on ", path.read_text()) for path in self.runs.glob("*.lock")}
-        return {
-            name: int(match[1])
-            for name, match in found.items()
-            if match and not (self.runs / name / "record.json").exists()
-        }
-
-
-def metrics(run: Path) -> list[str]:
-    """The whole lines of what a run has measured so far."""
-    file = run / "metrics.jsonl"
-    return file.read_text().split("\n")[:-1] if file.exists() else []
-
-
 def test_a_run_whose_worker_is_killed_goes_on_from_its_checkpoint(cluster, longer, tmp_path):
     out = tmp_path / "out"
     ray.init(address=cluster.address, log_to_driver=False, logging_level="warning")
@@ -122,18 +62,8 @@ def test_a_run_whose_worker_is_killed_goes_on_from_its_checkpoint(cluster, longe
 
     assert outcome.failed == {}
     assert len(outcome.finished) == 2
-    assert len(set(killer.workers.values())) == 2, "two workers trained at the same time"
-    assert killer.killed in outcome.finished
+    killer.check(outcome.finished)
     folder = out / "runs" / killer.killed
-    assert (folder / "config.toml").stat().st_mtime_ns == killer.config_written  # gone on with, not begun again
-    lines = metrics(folder)
-    kept = killer.kept[:-1]  # the last epoch's checkpoint may not have been written yet
-    assert len(kept) >= 2
-    assert lines[: len(kept)] == kept  # with their times: these epochs were not trained anew
-    assert [json.loads(line)["epoch"] for line in lines if line not in kept][-1] == EPOCHS
-    holder = int(re.match(r"process (\d+) on ", (out / "runs" / f"{killer.killed}.lock").read_text())[1])
-    assert holder != killer.workers[killer.killed]
-
     gathered = {record["seed"]: record for record in map(json.loads, (out / "records.jsonl").read_text().splitlines())}
     assert set(gathered) == {0, 1}
     config = next(

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
 
 from fewlabels.errors import RunError
+
+SEVERAL = Parameter(consume_multiple=True, negative=())  # --seeds 0 1
 
 
 def command(
     name: str,
     *,
     preset: str = "smoke",
-    seeds: Sequence[int] | None = None,
-    methods: Sequence[str] | None = None,
+    seeds: Annotated[Sequence[int] | None, SEVERAL] = None,
+    methods: Annotated[Sequence[str] | None, SEVERAL] = None,
     dataset: Literal["cifar10", "svhn"] | None = None,
     jobs: int | None = None,
     executor: Literal["local", "ray"] = "local",

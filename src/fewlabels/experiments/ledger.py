@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 from collections.abc import Iterable
@@ -26,10 +27,9 @@ class Ledger:
         """What came out of this request, if it has been run."""
         return self.known.get(key(config))
 
-    def of_cells(self, cells: Iterable[Config]) -> tuple[Record, ...]:
+    def of_cells(self, cells: Iterable[Config], preset: str) -> tuple[Record, ...]:
         """Every seed of these cells."""
-        asked = {key(cell, but=SEED) for cell in cells}
-        return tuple(record for record in self.known.values() if key_of_record(record, but=SEED) in asked)
+        return records_of_cells(self.known.values(), cells, preset)
 
     def gather(self) -> None:
         """Add what stands in its run's folder alone; a line that a power failure cut off is one of these."""
@@ -69,6 +69,13 @@ def open_ledger(out: Path, results: Path | None) -> Ledger:
             if ledger.known.setdefault(key_of_record(record), record) is record:
                 ledger.loose.append(path)
     return ledger
+
+
+def records_of_cells(records: Iterable[Record], cells: Iterable[Config], preset: str) -> tuple[Record, ...]:
+    """Every seed of these cells, under the name of this preset, whoever ran it."""
+    asked = {key(cell, but=SEED) for cell in cells}
+    found = (record for record in records if key_of_record(record, but=SEED) in asked)
+    return tuple(dataclasses.replace(record, preset=preset) for record in found)
 
 
 def _whole_lines(file: Path) -> bytes:

@@ -169,9 +169,9 @@ class _Progress:
 def _draw(
     experiment: Experiment, preset: Preset, ledger: Ledger, out: Path, left_out: tuple[LeftOut, ...]
 ) -> tuple[Path, ...]:
-    """Every seed of every cell that has been run, under the name of this preset, whoever ran it."""
+    """Every seed of every cell that has been run."""
     drawn = cells(experiment, preset, seeds=preset.seeds[:1])
-    records = tuple(dataclasses.replace(record, preset=preset.name) for record in ledger.of_cells(drawn))
+    records = ledger.of_cells(drawn, preset.name)
     if not records:
         return ()
     return experiment.draw(Drawing(experiment.name, experiment.title, records, drawn, preset, out, left_out))
