@@ -30,8 +30,9 @@ bench-ot: .bench-venv/ready
 	.bench-venv/bin/python benchmarks/ot_labels.py
 	.bench-venv/bin/python benchmarks/ot_clusters.py
 
-bench-methods: .venv/ready
+bench-methods: .venv/ready .bench-venv-methods/ready
 	$(BIN)/python benchmarks/methods.py
+	.bench-venv-methods/bin/python benchmarks/methods.py --only modssc --compile
 	$(BIN)/python benchmarks/estimators.py
 	$(BIN)/python benchmarks/epoch.py
 
@@ -45,10 +46,17 @@ wheel: .venv/ready
 		--editable . torch jax jaxlib ott-jax geomloss POT scikit-learn
 	touch $@
 
+# ModSSC, which wants an older numpy than ours.
+.bench-venv-methods/ready: pyproject.toml benchmarks/constraints-methods.txt
+	$(PYTHON) -m venv .bench-venv-methods
+	.bench-venv-methods/bin/python -m pip install --quiet --disable-pip-version-check \
+		--constraint benchmarks/constraints-methods.txt --editable . modssc
+	touch $@
+
 .venv/ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[$(EXTRAS)]"
 	touch $@
 
 clean:
-	rm -rf .venv .bench-venv build dist .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .bench-venv .bench-venv-methods build dist .mypy_cache .ruff_cache .hypothesis
