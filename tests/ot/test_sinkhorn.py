@@ -251,7 +251,7 @@ def test_the_objective_has_a_gradient_and_the_cost_refuses_one():
         ({"a": torch.tensor([1.5, -0.5])}, "a spans -0.5 to 1.5"),
         ({"b": torch.tensor([0.5, math.nan])}, "b spans nan to nan"),
         ({"b": torch.tensor([0.5, math.inf])}, "b spans 0.5 to inf"),
-        ({"a": torch.zeros(2)}, "all 2 weights of a are 0"),
+        ({"a": torch.zeros(2)}, "a is 0 at all 2 points"),
         ({"a": torch.tensor([0.5, 0.6])}, r"a sums to 1\.1\d* and b to 1: scale one"),
         ({"a": torch.ones(2).div(2).requires_grad_()}, "a asks for a gradient, which is not offered"),
         ({"reg": 0.0}, "reg is 0: give a positive number, or use exact"),

@@ -10,7 +10,7 @@ from torch import Generator, Tensor
 
 from fewlabels.ot.alternate import Couple, alternate
 from fewlabels.ot.balanced import exact_coupling, sinkhorn_coupling
-from fewlabels.ot.checks import check_cloud, check_dtype, check_weights
+from fewlabels.ot.checks import check_cloud, check_dtype, check_loop, check_weights
 from fewlabels.ot.coupling import nearest_coupling, softmax_coupling
 from fewlabels.ot.seeding import starting_centers
 from fewlabels.ot.types import Clustering
@@ -109,5 +109,4 @@ def _check(x: Tensor, k: int, reg: float, init: Tensor | None, tol: float, max_i
             raise ValueError("init has coordinates that are not finite: give finite centres")
     if not (reg == 0 or torch.finfo(x.dtype).tiny <= reg < float("inf")):
         raise ValueError(f"reg is {reg:g}: give 0 or a positive number that {x.dtype} can hold")
-    if not tol >= 0 or max_iter < 1:
-        raise ValueError(f"tol is {tol:g} and max_iter {max_iter}: give at least 0 and at least 1")
+    check_loop(tol, max_iter)

@@ -46,7 +46,7 @@ def check_weights(name: str, weights: Float[Tensor, " n"], n: int) -> float:
     if not (low >= 0 and high < float("inf")):
         raise ValueError(f"{name} spans {low:g} to {high:g}: give finite, non-negative weights")
     if high == 0:
-        raise ValueError(f"all {n} weights of {name} are 0: give at least one point some mass")
+        raise ValueError(f"{name} is 0 at all {n} points: give at least one point some mass")
     return float(weights.sum())
 
 
@@ -85,6 +85,12 @@ def check_power(power: float) -> None:
     """A positive power keeps the order of the distances."""
     if not 0 < power < float("inf"):
         raise ValueError(f"power is {power:g}: give a positive number, 1 as Alg. 2 or the order as Eq. (2)")
+
+
+def check_loop(tol: float, max_iter: int) -> None:
+    """When to stop."""
+    if not tol >= 0 or max_iter < 1:
+        raise ValueError(f"tol is {tol:g} and max_iter {max_iter}: give at least 0 and at least 1")
 
 
 def check_order(order: float) -> None:

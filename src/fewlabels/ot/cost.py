@@ -6,6 +6,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from fewlabels.ot.checks import check_order
+
 
 def squared_distances(x: Float[Tensor, "*#B n d"], y: Float[Tensor, "*#B m d"]) -> Float[Tensor, "*B n m"]:
     """``||x_i - y_j||^2`` through one matrix product; centred first, so that data far from 0 keep their digits."""
@@ -28,6 +30,9 @@ def distance_cost(
     >>> distance_cost(torch.tensor([[0.0, 0.0]]), torch.tensor([[3.0, 4.0], [0.0, 1.0]]), order=1)
     tensor([[5., 1.]])
     """
+    check_order(order)
+    if x.shape[-1] != y.shape[-1]:
+        raise ValueError(f"x has dimension {x.shape[-1]} and y {y.shape[-1]}: give clouds of one space")
     if order == 2:
         return squared_distances(x, y)
     # A root magnifies what cancellation leaves of a small distance: here the differences themselves are squared.

@@ -10,7 +10,7 @@ from torch import Generator, Tensor
 
 from fewlabels.ot.alternate import alternate
 from fewlabels.ot.bounds import Clouds, CloudWeights, family_shares
-from fewlabels.ot.checks import check_pair, check_weights
+from fewlabels.ot.checks import check_loop, check_pair, check_weights
 from fewlabels.ot.cost import squared_distances
 from fewlabels.ot.coupling import Coupled
 from fewlabels.ot.exact import exact
@@ -61,6 +61,7 @@ def free_support_barycenter(
         start = support.double() - mean
     if not 0 <= reg < float("inf"):
         raise ValueError(f"reg is {reg:g}: give 0 or a positive number")
+    check_loop(tol, max_iter)
     a = _fixed(support_weights, start)
     clouds = points.split([len(cloud) for cloud in measures])
 

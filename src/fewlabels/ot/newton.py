@@ -12,19 +12,19 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-_ENOUGH = 1e-10  # L1 error of the columns: a hundredth of what Sinkhorn's exit asks
+_ENOUGH = 0.01, 1e-13  # of the tolerance, and rounding: the L1 error of the columns that is small enough
 _STEPS = 100  # at most; some thirty suffice
 _LOOSE = 1e-3  # the error that is enough on a wider kernel
 _STAGE = 20  # steps at most on each
 
 
 def newton_potentials(
-    cost: Float[Tensor, "n m"], a: Float[Tensor, " n"], b: Float[Tensor, " m"], reg: float
+    cost: Float[Tensor, "n m"], a: Float[Tensor, " n"], b: Float[Tensor, " m"], reg: float, tol: float = 1e-8
 ) -> Float[Tensor, " m"]:
     """The g that maximises ``D(g) = b.g - reg sum_i a_i log sum_j exp((g_j - C_ij) / reg)``, for positive masses.
 
-    In float64 whatever is given; from wide kernels to narrow ones, so that each step begins near its end. The work goes
-    with the square of the shorter side, whose potentials are the unknowns.
+    For sweeps that are to end at ``tol``. In float64 whatever is given; from wide kernels to narrow ones, so that each
+    step begins near its end. The work goes with the square of the shorter side, whose potentials are the unknowns.
 
     >>> half = torch.tensor([0.5, 0.5])
     >>> newton_potentials(torch.zeros(2, 2), half, torch.tensor([0.2, 0.8]), 1.0).diff()
@@ -32,13 +32,13 @@ def newton_potentials(
     """
     cost, a, b = cost.double(), a.double(), b.double()
     if len(a) < len(b):
-        f = newton_potentials(cost.T, b, a, reg)
+        f = newton_potentials(cost.T, b, a, reg, tol)
         return _half_sweep(cost.T, b, f, reg)
     g = cost.amin(0)
     widest = max(float(cost.max()) / 16, reg)
     for i in range(math.ceil(math.log(widest / reg, 4))):
         g = _ascend(cost, a, b, widest / 4**i, g, _LOOSE, _STAGE)
-    return _ascend(cost, a, b, reg, g, _ENOUGH, _STEPS)
+    return _ascend(cost, a, b, reg, g, max(_ENOUGH[0] * tol, _ENOUGH[1]), _STEPS)
 
 
 def _ascend(

@@ -98,7 +98,7 @@ def scale(
             batch = batch.keep(~over)
             index, error, settled, over = (t[~over] for t in (index, error, settled, over))
         if crawls:
-            batch.resume(batch.newton())
+            batch.resume(batch.newton(tol))
             patience = math.inf  # once: what Newton's method leaves is rounding, or out of reach
             continue
         if not settled.all():
@@ -171,10 +171,10 @@ class _Batch:
         self.absorb(self.reg)
         return 0
 
-    def newton(self) -> Float[Tensor, "B m"]:
+    def newton(self, tol: float) -> Float[Tensor, "B m"]:
         """The potentials of each problem by Newton's method."""
         problems = zip(self.cost, self.a, self.b, strict=True)
-        return torch.stack([newton_potentials(*problem, self.reg) for problem in problems]).to(self.g)
+        return torch.stack([newton_potentials(*problem, self.reg, tol) for problem in problems]).to(self.g)
 
     def sweep(self, steps: int) -> None:
         """Step 1 and 2 of App. A, over-relaxed; the first product K v is there already."""

@@ -65,7 +65,7 @@ def sinkhorn(
             case (_, given):
                 g = check_start(given, unit_b)[columns]
             case "newton":
-                g = newton_potentials(inner, inner_a, inner_b, reg).to(cost.dtype)
+                g = newton_potentials(inner, inner_a, inner_b, reg, tol).to(cost.dtype)
             case _:
                 raise ValueError(f"start is {start!r}: give a pair of potentials, 'newton' or None")
         [done] = scale(
