@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import os
 import re
 import subprocess
 import sys
@@ -68,6 +69,23 @@ def loaded_by(statement: str) -> set[str]:
 def test_the_package_and_its_help_load_no_torch():
     assert not {"torch", "sklearn", "scipy", "numpy"} & loaded_by("import fewlabels")
     assert "torch" not in loaded_by("import fewlabels.cli")
+
+
+def seconds_of(*command: str) -> float:
+    """What it computes, the best of three: other work on the machine does not count."""
+    found = []
+    for _ in range(3):
+        before = os.times()
+        subprocess.run([sys.executable, *command], capture_output=True, check=True)
+        after = os.times()
+        spent = after.children_user + after.children_system - before.children_user - before.children_system
+        found.append(spent)
+    return min(found)
+
+
+def test_importing_costs_little_and_help_answers_at_once():
+    assert seconds_of("-c", "import fewlabels") < 0.3
+    assert seconds_of("-m", "fewlabels", "--help") < 1.0
 
 
 def test_a_report_needs_no_torch():
