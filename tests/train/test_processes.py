@@ -35,7 +35,7 @@ def small() -> nn.Module:
 
 
 @pytest.mark.parametrize("method", ["supervised", "rot"])
-def test_two_processes_do_what_one_does(tmp_path, method):
+def test_two_processes_do_what_one_does(tmp_path, method, capfd):
     config = replace(CONFIG, method=method)
     one = start(config, tmp_path / "one", source=stripes(), network=small())
     two = start(replace(config, devices=2), tmp_path / "two", source=stripes(), network=small())
@@ -43,6 +43,7 @@ def test_two_processes_do_what_one_does(tmp_path, method):
     assert (one["steps"], one["images"]) == (two["steps"], two["images"])
     lines, others = (timeless(tmp_path / name / "metrics.jsonl") for name in ("one", "two"))
     assert [line["loss"] for line in lines] == pytest.approx([line["loss"] for line in others], rel=1e-3)
+    assert capfd.readouterr().err == ""  # nobody asked what the processes have to say to each other
     assert [line.get("labels_per_class") for line in lines] == [line.get("labels_per_class") for line in others]
     assert one["test_error"] == pytest.approx(two["test_error"], abs=0.07)  # two of 32 images
 

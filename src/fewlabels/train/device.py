@@ -11,6 +11,9 @@ from lightning_fabric import Fabric
 
 from fewlabels.errors import InputError
 
+# What Fabric would say stands in the run's headline. Set as this is imported, so that spawned processes are quiet too.
+logging.getLogger("lightning_fabric").setLevel(logging.WARNING)
+
 PRECISIONS = {"bf16": "bf16-mixed", "float32": "32-true", "fp16": "16-mixed"}
 
 
@@ -74,7 +77,6 @@ def make_fabric(*, device: str, precision: str, devices: int, nodes: int) -> Fab
         )
     if device == "cuda" and devices > torch.cuda.device_count():
         raise InputError(f"--devices {devices} asks for more GPUs than the {torch.cuda.device_count()} there are")
-    logging.getLogger("lightning_fabric").setLevel(logging.WARNING)  # what it would say stands in the run's headline
     several = devices * nodes > 1
     strategy = ("ddp" if outside else "ddp_spawn") if several else "auto"
     return Fabric(
