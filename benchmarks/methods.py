@@ -3,8 +3,8 @@
     python benchmarks/methods.py [--only METHOD|modssc] [--blocks 7] [--steps 6] [--compile] [--smoke]
 
 Bare passes run the same network over batches that lie ready: no views, no normalisation, no average of the weights. A
-labeler's bare epoch looks once at the pool and at the labelled images too; both have the size that these few steps are of
-an epoch. Blocks of steps alternate between the two, and medians are compared.
+labeler's bare epoch looks once at the pool and at the labelled images too, both cut to the share that these few steps
+are of an epoch. Blocks of steps alternate between the two, and medians are compared.
 
 ``--only modssc`` needs the environment that ``make bench-methods`` makes for it. ModSSC's ``fit`` gets views that were
 computed beforehand and keeps no average of the weights; ours draws fresh views and keeps one.
