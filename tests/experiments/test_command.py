@@ -50,7 +50,7 @@ def test_a_table_as_a_newcomer_types_it(monkeypatch, tmp_path, capsys):
     asked = ["--preset", "smoke", "--seeds", "0", "--dataset", "svhn"]
     assert call(["reproduce", "full", *asked]) == DONE
     first = capsys.readouterr().out.splitlines()
-    assert first[0].startswith("1 runs (0 more in the records already")
+    assert first[0].startswith("1 run (0 more in the records already")
     out = tmp_path / "reproduced" / "smoke"
     assert first[-3:] == [str(out / f"full.{form}") for form in ("md", "tex", "csv")]
     assert "(n = 1, smoke, 32 steps)" in (out / "full.md").read_text()

@@ -331,6 +331,12 @@ def test_on_paper_everything_is_there_and_nothing_to_press(visit, tmp_path):
         assert not any(part.is_visible() for part in page.locator(control).all())
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
     assert page.locator("details.run:not([open])").count() == 0
+    page.set_viewport_size({"width": 690, "height": 1000})  # between the margins of A4
+    columns = (
+        "all => all.map(t => t.getBoundingClientRect().right - t.closest('.two > *').getBoundingClientRect().right)"
+    )
+    assert max(page.eval_on_selector_all(".heat", columns)) <= 1
+    page.set_viewport_size({"width": DESK[0], "height": DESK[1]})
     page.evaluate("dispatchEvent(new Event('afterprint'))")
     assert page.locator("details.run[open]").count() == 0
     page.emulate_media(media="screen")

@@ -33,7 +33,8 @@ class Estimate:
     images_per_second: float | None
 
     def __str__(self) -> str:
-        runs = f"{self.runs} runs ({self.held} more in the records already, {self.cut_off} to be gone on with)"
+        runs = "1 run" if self.runs == 1 else f"{self.runs} runs"
+        runs += f" ({self.held} more in the records already, {self.cut_off} to be gone on with)"
         lines = [f"{runs}: {thousands(self.steps)} steps, {thousands(self.images)} images"]
         if self.runs:
             lines.append(f"{duration(self.seconds)} one after the other on one device: {', '.join(self._basis())}")
