@@ -9,7 +9,7 @@ from torch import Generator, Tensor
 
 from fewlabels import ot
 
-CHEAP = settings(max_examples=40, deadline=None, derandomize=True)
+CHEAP = settings(max_examples=25, deadline=None, derandomize=True)
 
 
 def points(n: int, d: int, seed: int, dtype: torch.dtype = torch.float64) -> Tensor:

@@ -212,6 +212,16 @@ def test_k_means_plus_plus_goes_where_there_are_points():
     assert ot.barycenter_clusters(x, 6).converged
 
 
+def test_a_few_points_of_all_may_have_the_whole_mass():
+    """The exact balanced form begins with a sample, and none of it may have mass."""
+    held = torch.randperm(100, generator=Generator().manual_seed(0))[-2:]
+    x, b = points(100, 2, 26), torch.zeros(100).double()
+    b[held] = 0.5
+    found = ot.barycenter_clusters(x, 2, weights="uniform", b=b, init=x[held])
+    assert torch.allclose(found.centers, x[held])
+    assert found.objective == pytest.approx(0, abs=1e-12)
+
+
 def test_points_without_weight_start_no_cluster():
     x = torch.tensor([[0.0], [1.0], [100.0], [101.0]])
     b = torch.tensor([0.5, 0.5, 0.0, 0.0])

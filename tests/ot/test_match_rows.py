@@ -40,13 +40,13 @@ def test_every_certified_row_is_the_exact_argmin(seed, order, weighted):
         assert bool((bounds.upper >= exact - 1e-7).all())
 
 
-@pytest.mark.parametrize(("sharpness", "share"), [(1.0, 0.8), (4.0, 0.3)])
-def test_softmax_outputs_need_few_exact_plans(sharpness, share):
+@pytest.mark.parametrize(("sharpness", "share", "agree"), [(1.0, 0.8, 0.7), (4.0, 0.3, 1.0)])
+def test_softmax_outputs_need_few_exact_plans(sharpness, share, agree):
     qs, ps = softmax_families(10, 30, 0, sharpness)
     found = ot.match_rows(qs, ps)
     assert torch.equal(found.labels, ot.wasserstein_matrix(qs, ps).argmin(1))
     assert found.solved <= share * found.pairs
-    assert float((ot.match_rows(qs, ps, mode="bound").labels == found.labels).double().mean()) >= 0.9
+    assert float((ot.match_rows(qs, ps, mode="bound").labels == found.labels).double().mean()) >= agree
 
 
 def test_far_clouds_need_no_exact_plan():
@@ -103,9 +103,9 @@ def test_no_label_misses_more_of_its_row_than_stated(seed, reg, error):
 
 
 def test_a_stated_error_spares_exact_plans():
-    qs, ps = softmax_families(6, 30, 1)
-    strict = ot.match_rows(qs, ps, reg=1.0)
-    loose = ot.match_rows(qs, ps, reg=1.0, error=0.5)
+    qs, ps = softmax_families(6, 30, 1, sharpness=2.0)
+    strict = ot.match_rows(qs, ps, reg=0.25)
+    loose = ot.match_rows(qs, ps, reg=0.25, error=0.5)
     assert loose.solved < strict.solved
     assert bool(loose.certified.all())
     assert float(loose.error.max()) <= 0.5
