@@ -323,8 +323,9 @@ def test_on_a_phone_intervals_keep_a_common_scale(visit):
     assert boxes[0][0] > 80
 
 
-def test_on_paper_everything_is_there_and_nothing_to_press(visit, tmp_path):
-    page = visit("several", color_scheme="dark")
+@pytest.mark.parametrize("name", ["several", "many"])
+def test_on_paper_everything_is_there_and_nothing_to_press(visit, name):
+    page = visit(name, color_scheme="dark")
     page.emulate_media(media="print")
     assert page.evaluate("getComputedStyle(document.documentElement).colorScheme") == "light"
     for control in (".theme", ".filters", ".copy", ".more"):
@@ -335,7 +336,7 @@ def test_on_paper_everything_is_there_and_nothing_to_press(visit, tmp_path):
     columns = (
         "all => all.map(t => t.getBoundingClientRect().right - t.closest('.two > *').getBoundingClientRect().right)"
     )
-    assert max(page.eval_on_selector_all(".heat", columns)) <= 1
+    assert max(page.eval_on_selector_all(".heat, .bars", columns)) <= 1
     page.set_viewport_size({"width": DESK[0], "height": DESK[1]})
     page.evaluate("dispatchEvent(new Event('afterprint'))")
     assert page.locator("details.run[open]").count() == 0
