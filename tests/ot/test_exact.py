@@ -28,6 +28,13 @@ def test_the_potentials_prove_the_plan(shape, dtype):
     assert int((plan.matrix > 0).sum()) <= sum(shape) - 1  # a vertex
 
 
+@pytest.mark.parametrize("seed", range(40))
+def test_weights_that_float32_cannot_sum_to_one_are_solved(seed):
+    cost, a, b = problem(5, 7, seed, torch.float32)
+    wide = ot.exact(cost.double(), a.double() / a.double().sum(), b.double() / b.double().sum())
+    assert float(ot.exact(cost, a, b).cost) == pytest.approx(float(wide.cost), rel=1e-5)
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_the_cost_is_scipys_and_pots(seed):
     n, m = 6, 9
