@@ -60,7 +60,7 @@ def fit(
     seed: int = 0,
     out: str | Path | None = None,
     listener: Listener = silent,
-    **settings: Value,
+    **settings: Value | list[Any],
 ) -> Run:
     """Train a classifier from a few labels and many unlabelled images: all of ``fewlabels train``, from Python.
 
@@ -85,7 +85,7 @@ def fit(
         minutes=minutes,
         seed=seed,
         **{name: value for name, value in settings.items() if name in known},  # type: ignore[arg-type]
-        overrides={name: value for name, value in settings.items() if name not in known},
+        overrides={name: _frozen(value) for name, value in settings.items() if name not in known},
     )
     folder = free_name(Path("runs"), default_name(config)) if out is None else Path(out)
     network = model if isinstance(model, nn.Module) else None
@@ -98,10 +98,14 @@ def resume(
 ) -> Run:
     """Go on with a run that was cut off. Bring the arrays and the module again if they were passed in."""
     folder = Path(folder)
-    source = None if data is None else open_source(data)
-    if source is None and not RunFolder(folder).finished and from_toml(RunFolder(folder).config).data == "arrays":
-        raise InputError(f"{folder} was trained on arrays: resume it with fewlabels.resume({str(folder)!r}, data=...)")
-    runs.resume(folder, source=source, network=model, listener=listener)
+    if not RunFolder(folder).finished:
+        config = from_toml(RunFolder(folder).config)
+        if data is None and config.data == "arrays":
+            raise InputError(
+                f"{folder} was trained on arrays: resume it with fewlabels.resume({str(folder)!r}, data=...)"
+            )
+        source = None if data is None else open_source(data, size=config.size, flip=config.flip)
+        runs.resume(folder, source=source, network=model, listener=listener)
     return load(folder, model=model)
 
 
@@ -110,6 +114,11 @@ def load(folder: str | Path, *, model: nn.Module | None = None, device: str = "c
     folder = Path(folder)
     record = runs.finished_record(folder)
     return Run(folder, record, load_classifier(RunFolder(folder).weights, model, device))
+
+
+def _frozen(value: Any) -> Any:
+    """A list as the tuple that a frozen request holds."""
+    return tuple(value) if isinstance(value, list) else value
 
 
 def default_name(config: Config) -> str:
@@ -122,4 +131,4 @@ def default_name(config: Config) -> str:
 
 def _source(data: Data, config: Config) -> Source | None:
     """Arrays are opened here, for the request cannot name them."""
-    return None if isinstance(data, str | Path) else open_source(data, size=config.size)
+    return None if isinstance(data, str | Path) else open_source(data, size=config.size, flip=config.flip)

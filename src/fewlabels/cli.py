@@ -140,6 +140,7 @@ def train(
     stratify: Literal["equal", "proportional"] = "equal",
     validation: int | None = None,
     normalize: str | None = None,
+    flip: bool | None = None,
     size: int | None = None,
     recipe: RecipeOptions = RecipeOptions(),
     matching: MatchingOptions = MatchingOptions(),
@@ -180,6 +181,8 @@ def train(
         How many labelled images judge; the source's own rule if left out.
     normalize
         symmetric, standardize, gcn or gcn-zca; the source's own if left out.
+    flip
+        Whether a mirrored image of one's own keeps its class, as letters do not; yes if left out.
     size
         The side to which images of a folder or table are resized.
     as_json
@@ -206,6 +209,7 @@ def train(
         "stratify": stratify,
         "validation": validation,
         "normalize": normalize,
+        "flip": flip,
         "size": size,
         "recipe": recipe.recipe,
         **dataclasses.asdict(machine),

@@ -94,7 +94,7 @@ def pick(*, as_json: bool, quiet: bool) -> Lines | Live | Summary:
 def headline(event: Started) -> str:
     """What a run is about to do."""
     config, budget = event.config, event.budget
-    length = f"{budget.minutes:g} minutes" if budget.steps is None else f"{thousands(budget.steps)} steps"
+    length = _minutes(budget.minutes) if budget.steps is None else f"{thousands(budget.steps)} steps"
     several = f", {event.world_size} processes" if event.world_size > 1 else ""
     name = data_name(Path(config.data).name)
     lines = [
@@ -107,6 +107,10 @@ def headline(event: Started) -> str:
     if event.epoch:
         lines.append(f"going on after epoch {event.epoch}")
     return "\n".join(lines)
+
+
+def _minutes(count: float | None) -> str:
+    return f"{count:g} minute{'' if count == 1 else 's'}"
 
 
 def epoch_line(metrics: dict[str, Any]) -> str:
@@ -137,5 +141,7 @@ def conclusion(folder: Path, record: dict[str, Any]) -> str:
         )
     elif terminal is not None:
         lines.append(f"test error {percent(terminal)} % at the end (no validation part, so no epoch was chosen)")
+    if record["config"]["labeler"] is not None and "pseudo_label_accuracy" not in record["curve"]:
+        lines.append("no pseudo-label was made: the warm-up took the whole budget; raise it, or lower --warmup")
     lines.append(f"{thousands(record['steps'])} steps in {duration(record['seconds'])}; everything is in {folder}")
     return "\n".join(lines)

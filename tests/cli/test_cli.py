@@ -83,6 +83,11 @@ def test_predict_writes_a_row_an_image(finished, tmp_path, capsys):
     assert "exists and is never overwritten" in capsys.readouterr().err
 
 
+def test_a_run_that_made_no_pseudo_label_says_so(tmp_path, capsys):
+    assert call(["train", "digits", "--steps", "2", "--out", str(tmp_path / "run")]) == 0
+    assert "no pseudo-label was made: the warm-up took the whole budget" in capsys.readouterr().out
+
+
 def test_resume_of_a_finished_run_says_so(finished, capsys):
     assert call(["resume", str(finished)]) == 0
     assert "has ended already" in capsys.readouterr().out

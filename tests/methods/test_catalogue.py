@@ -34,7 +34,7 @@ def test_vats_radius_belongs_to_the_data(method, data, eps):
 def test_what_belongs_to_the_data_is_a_knob_of_some_term():
     knobs = {name for entry in METHODS.values() for _, term in entry.terms for name in get_type_hints(type(term))}
     assert set(FOR_DATA) <= set(NAMED)
-    assert {name for values in FOR_DATA.values() for name in values} <= knobs
+    assert {name for _, values in FOR_DATA.values() for name in values} <= knobs
 
 
 def test_a_terms_knobs_are_settings_of_a_run():

@@ -22,6 +22,15 @@ def test_a_request_survives_its_file(tmp_path_factory, data, seed, alpha, views)
     assert from_toml(path) == config
 
 
+@pytest.mark.parametrize(
+    ("data", "normalize", "eps"),
+    [("cifar10", None, 6.0), ("cifar10", "gcn-zca", 6.0), ("cifar10", "symmetric", None), ("svhn", "symmetric", 1.0)],
+)
+def test_a_radius_belongs_to_the_data_and_its_normalisation(data, normalize, eps):
+    [(_, term)] = plan_of(Config(data, "vat", normalize=normalize)).terms
+    assert term.eps == eps
+
+
 def test_overrides_reach_the_recipe_and_the_labeler():
     plan = plan_of(Config("digits", method="rot", epochs=3, overrides={"alpha": 0.5, "reg": 0.1, "pool": "all"}))
     assert (plan.recipe.alpha, plan.recipe.pool, plan.recipe.epochs) == (0.5, "all", 3)

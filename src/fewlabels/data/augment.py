@@ -4,7 +4,7 @@ A *view* turns uint8 pixels into what the network sees. Tones are changed on [0,
 and noise come after it, so that a whitening sees the images it was fitted to.
 
     plain         normalise
-    standard      normalise, flip, translate by up to 2 pixels, Gaussian noise (Sec. 6, as Oliver et al.)
+    standard      normalise, flip, translate by up to 2 pixels, Gaussian noise (Sec. 7, as Oliver et al.)
     weak          normalise, flip, translate by up to an eighth of the size
     strong        colour, normalise, flip, translate, affine map, cutout
     randaugment   two operations an image, normalise, flip, translate, cutout

@@ -1,4 +1,4 @@
-"""The fully supervised reference: the network trained on every label of the training part (Sec. 6.1)."""
+"""The fully supervised reference: the network trained on every label of the training part (Sec. 7.1)."""
 
 from __future__ import annotations
 

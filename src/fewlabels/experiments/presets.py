@@ -62,12 +62,12 @@ def desk(ask: Config) -> Config:
     return dataclasses.replace(ask, model="wrn-28-2", recipe="strong", steps=1536)
 
 
-# The columns that Table 1 takes over from Oliver et al. (2018) are run by their recipes; all others by Sec. 6.
+# The columns that Table 1 takes over from Oliver et al. (2018) are run by their recipes; all others by Sec. 7.
 OLIVER = ("pi", "mean-teacher", "vat", "vat-entmin", "pseudo-label")
 
 
 def paper(ask: Config) -> Config:
-    """Sec. 6 of the paper for ROT, the greedy baselines and supervised, Oliver et al.'s for the methods they ran.
+    """Sec. 7 of the paper for ROT, the greedy baselines and supervised, Oliver et al.'s for the methods they ran.
 
     The paper does not say how long it trained; 500,000 steps are Oliver et al.'s, whose columns it prints.
     """

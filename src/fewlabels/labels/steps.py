@@ -42,7 +42,7 @@ def theta(weights: Weights, alpha: Float[Tensor, " c"], clusters: int) -> Theta:
     if clusters != len(alpha):
         raise InputError(
             f"weights='prior' gives the mass of each of {len(alpha)} classes to one cluster and there are {clusters}: "
-            "leave clusters out, or use weights='uniform'"
+            f"ask for {len(alpha)} clusters, or use weights='uniform'"
         )
     return alpha
 

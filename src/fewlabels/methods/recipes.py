@@ -35,7 +35,7 @@ OLIVER = Recipe(
     match_with="student",
 )
 
-# Sec. 6: Adam with its default values and 3e-3, mini-batches of 100, flips, translations and noise. The paper names no
+# Sec. 7: Adam with its default values and 3e-3, mini-batches of 100, flips, translations and noise. The paper names no
 # schedule, no weight decay and no averaging, so there is none. Eq. (5) divides each part by its own images.
 PAPER = replace(OLIVER, schedule="constant", divide_by="part")
 

@@ -1,4 +1,4 @@
-"""WRN-d-k as Oliver et al. (2018) built it: Sec. 6's "WRN-28-2", with batch normalisation and leaky ReLU."""
+"""WRN-d-k as Oliver et al. (2018) built it: Sec. 7's "WRN-28-2", with batch normalisation and leaky ReLU."""
 
 from __future__ import annotations
 

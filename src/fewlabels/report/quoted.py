@@ -64,7 +64,7 @@ QUOTES: tuple[Quote, ...] = (
             "ss-gnn": (11.89, 0.48),
         },
     ),
-    Quote("supervised", "cifar10", None, 0.0423, 0.0018, ROT_PAPER),  # Sec. 6.1, the whole training set
+    Quote("supervised", "cifar10", None, 0.0423, 0.0018, ROT_PAPER),  # Sec. 7.1, the whole training set
     Quote("supervised", "svhn", None, 0.0256, 0.0004, ROT_PAPER),
     *_quotes(
         OLIVER,

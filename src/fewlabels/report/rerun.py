@@ -17,7 +17,15 @@ RESOLVED = ("labeler", "recipe", "terms")
 # Sources and networks that only Python can pass.
 FROM_PYTHON = {"arrays": "arrays", "own": "a network of one's own"}
 # A command repeats only what differs from these.
-DEFAULTS = {"device": "auto", "precision": "auto", "devices": 1, "nodes": 1, "model": "auto", "stratify": "equal"}
+DEFAULTS: dict[str, object] = {
+    "device": "auto",
+    "precision": "auto",
+    "devices": 1,
+    "nodes": 1,
+    "compile": False,
+    "model": "auto",
+    "stratify": "equal",
+}
 
 
 @dataclass(frozen=True)
@@ -48,12 +56,16 @@ def command(asked: Mapping[str, Any]) -> str:
 
     >>> command({"data": "digits", "method": "rot", "labels": 100, "steps": 200, "device": "auto", "seed": 0})
     'fewlabels train digits --method rot --labels 100 --steps 200 --seed 0'
+    >>> command({"data": "letters", "flip": False})
+    'fewlabels train letters --no-flip'
     """
     words = ["fewlabels", "train", str(asked["data"])]
     for name, value in asked.items():
-        told = name in ("data", "preset", "overrides") or value is None or value is False or DEFAULTS.get(name) == value
+        told = name in ("data", "preset", "overrides") or value is None or DEFAULTS.get(name) == value
         if not told:
-            words += [f"--{name.replace('_', '-')}", *([] if value is True else [str(value)])]
+            option = name.replace("_", "-")
+            words += [f"--no-{option}" if value is False else f"--{option}"]
+            words += [] if isinstance(value, bool) else [str(value)]
     return shlex.join(words)
 
 

@@ -20,7 +20,7 @@ def model_name(config: Config, source: Source) -> str:
 
 
 def conclude(t: Training, folder: RunFolder, config: Config, source: Source) -> dict[str, Any]:
-    """Judge the last weights and the best ones, which ``t.judged`` holds from then on; the record (Sec. 6)."""
+    """Judge the last weights and the best ones, which ``t.judged`` holds from then on; the record (Sec. 7)."""
     problem = t.problem
     lines = folder.read_metrics() if t.fabric.global_rank == 0 else []  # one rank writes them, and the record
     last_test = None if problem.test is None else predict_part(t, t.judged, problem.test)

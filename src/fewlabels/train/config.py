@@ -61,6 +61,7 @@ class Config:
     steps: int | None = None
     minutes: float | None = None
     normalize: str | None = None
+    flip: bool | None = None  # whether a mirrored image keeps its class; None: the source's own answer
     size: int | None = None  # side to which images of a folder or table are resized
     device: str = "auto"
     precision: str = "auto"
@@ -119,8 +120,8 @@ def plan_of(config: Config) -> Method:
         check_value(name, value, {**settings, **knobs}[name])
         _check_range(name, value)
     chosen = {name: value for name, value in config.overrides.items() if value is not None}
-    known_for = FOR_DATA.get(config.data, {}) if config.normalize is None else {}
-    tuned = {**known_for, **chosen}
+    normalizations, known_for = FOR_DATA.get(config.data, ((), {}))
+    tuned = {**(known_for if config.normalize in (None, *normalizations) else {}), **chosen}
     if labeler is not None:
         labeler = _tuned(labeler, tuned)
     terms = tuple((weight, _tuned(term, tuned)) for weight, term in method.terms)

@@ -38,7 +38,7 @@ from fewlabels.train.schedule import Clock, alpha_factor, learning_rate_factor
 
 @dataclass
 class Best:
-    """The weights at the lowest validation error so far: the ones that are reported (Sec. 6)."""
+    """The weights at the lowest validation error so far: the ones that are reported (Sec. 7)."""
 
     epoch: int
     validation_error: float

@@ -145,7 +145,7 @@ def _launch(
     devices, nodes = processes(config.devices, config.nodes)
     check_shares(method, devices * nodes)
     if source is None:
-        source = open_source(config.data, data_dir=config.data_dir, size=config.size)
+        source = open_source(config.data, data_dir=config.data_dir, size=config.size, flip=config.flip)
     if network is not None:
         config = dataclasses.replace(config, model=OWN_MODULE)
     fabric = make_fabric(device=device, precision=precision, devices=devices, nodes=nodes)
