@@ -92,7 +92,7 @@ def test_a_folder_that_exists_is_never_touched(tmp_path):
 def test_a_wrong_request_writes_nothing(tmp_path):
     with pytest.raises(InputError, match="200 labels were asked for"):
         start(replace(CONFIG, labels=200), tmp_path / "run", source=stripes())
-    with pytest.raises(InputError, match=r"the network gives \(1, 2\) for one image, and 4 logits are needed"):
+    with pytest.raises(InputError, match=r"the network gives \(1, 2\) for one sample, and 4 logits are needed"):
         start(CONFIG, tmp_path / "run", source=stripes(classes=4), network=SmallNet(classes=2, channels=1))
     assert list(tmp_path.iterdir()) == []
 
@@ -216,7 +216,7 @@ def test_a_batch_that_cannot_be_shared_is_refused_before_a_process_is_started(tm
 def test_images_a_network_cannot_take_are_refused(tmp_path):
     pixels = torch.zeros(8, 1, 1, 1, dtype=torch.uint8)
     source = Source("dots", ("a", "b"), Images(pixels, torch.arange(8) % 2))
-    with pytest.raises(InputError, match=r"the network cannot take images of \(1, 1, 1\)"):
+    with pytest.raises(InputError, match=r"the network cannot take samples of shape \(1, 1, 1\)"):
         start(replace(CONFIG, labels=4), tmp_path / "run", source=source)
     assert list(tmp_path.iterdir()) == []
 

@@ -12,14 +12,13 @@ from torch import Tensor, nn
 
 from fewlabels.data.images import seal
 from fewlabels.data.splits import Split
-from fewlabels.errors import InputError
 from fewlabels.estimators.samples import Reader
 from fewlabels.estimators.targets import Targets
 from fewlabels.methods import Method
 from fewlabels.train.device import make_fabric, pick_device
 from fewlabels.train.evaluate import Store
 from fewlabels.train.loop import begin, train_epoch
-from fewlabels.train.problem import Problem
+from fewlabels.train.problem import Problem, check_outputs
 from fewlabels.train.schedule import Budget, Clock
 
 
@@ -42,7 +41,7 @@ def train(
         classes = len(targets.classes)
         network = reader.network(model, classes) if isinstance(model, str) else copy.deepcopy(model)
         problem = _pose(samples, targets, reader.to(fabric.device), fabric.device)
-        _check_outputs(network.to(fabric.device), problem)
+        check_outputs(network.to(fabric.device), problem)
         clock = Clock(Budget(steps=method.recipe.epochs * method.recipe.epoch_steps))
         training = begin(problem, method, network, clock, fabric, seed=seed)
         history = []
@@ -66,16 +65,3 @@ def _pose(samples: Shaped[Tensor, "n *shape"], targets: Targets, reader: Reader,
         test=None,
         device=device,
     )
-
-
-@torch.no_grad()
-def _check_outputs(network: nn.Module, problem: Problem) -> None:
-    """A network of one's own must give one logit a class."""
-    was_training = network.training
-    out = network.eval()(problem.clean(problem.store.take(torch.arange(1))))
-    network.train(was_training)
-    got = tuple(out.shape) if isinstance(out, Tensor) else type(out).__name__
-    if got != (1, problem.classes):
-        raise InputError(
-            f"the network gives {got} for one sample, and {problem.classes} logits are needed: change its last layer"
-        )

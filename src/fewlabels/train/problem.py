@@ -10,7 +10,7 @@ from typing import Literal
 
 import torch
 from jaxtyping import Int
-from torch import Tensor
+from torch import Tensor, nn
 
 from fewlabels.data.augment import View, make_view
 from fewlabels.data.images import Images, Sealed, Source, seal
@@ -100,6 +100,26 @@ def pose(source: Source, normalizer: Normalizer, config: Config, method: Method,
         test=_part(source.test, device),
         device=device,
     )
+
+
+@torch.no_grad()
+def check_outputs(network: nn.Module, problem: Problem) -> None:
+    """Refuse a network that does not give one logit a class for these samples."""
+    was_training = network.training
+    sample = problem.clean(problem.store.take(torch.arange(1)))
+    try:
+        out = network.eval()(sample)
+    except RuntimeError as error:
+        raise InputError(
+            f"the network cannot take samples of shape {tuple(sample.shape[1:])}: {str(error).splitlines()[0]}. "
+            "Choose another model or another size"
+        ) from error
+    network.train(was_training)
+    got = tuple(out.shape) if isinstance(out, Tensor) else type(out).__name__
+    if got != (1, problem.classes):
+        raise InputError(
+            f"the network gives {got} for one sample, and {problem.classes} logits are needed: change its last layer"
+        )
 
 
 def _validation_size(source: Source, config: Config) -> int | Literal["tenth"]:

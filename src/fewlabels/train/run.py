@@ -30,7 +30,7 @@ from fewlabels.train.config import Config, from_toml, plan_of, to_toml
 from fewlabels.train.device import describe, make_fabric, pick_device, pick_precision, processes, repeatable
 from fewlabels.train.folder import RunFolder, write_text
 from fewlabels.train.loop import Training, begin, check_shares, restore, state, train_epoch, validate
-from fewlabels.train.problem import Problem, pose
+from fewlabels.train.problem import check_outputs, pose
 from fewlabels.train.provenance import provenance
 from fewlabels.train.schedule import Budget, Clock
 from fewlabels.train.weights import save_weights
@@ -262,7 +262,7 @@ def _prepare(fabric: Fabric, sitting: _Sitting) -> tuple[Training, Normalizer]:
     network = network.to(fabric.device)
     if fabric.device.type != "mps":
         network = network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-    _check_outputs(network, problem)
+    check_outputs(network, problem)
     clock = Clock(_budget(config, method))
     return begin(problem, method, network, clock, fabric, seed=config.seed, compiled=config.compile), normalizer
 
@@ -271,26 +271,6 @@ def _budget(config: Config, method: Method) -> Budget:
     if config.minutes is not None:
         return Budget(minutes=config.minutes)
     return Budget(steps=config.steps or method.recipe.epochs * method.recipe.epoch_steps)
-
-
-@torch.no_grad()
-def _check_outputs(network: nn.Module, problem: Problem) -> None:
-    """A network of one's own must give one logit a class."""
-    was_training = network.training
-    image = problem.clean(problem.store.take(torch.arange(1)))
-    try:
-        out = network.eval()(image)
-    except RuntimeError as error:
-        raise InputError(
-            f"the network cannot take images of {tuple(image.shape[1:])} (channels, height, width): "
-            f"{str(error).splitlines()[0]}. Choose another --model or --size"
-        ) from error
-    network.train(was_training)
-    if not isinstance(out, torch.Tensor) or out.shape != (1, problem.classes):
-        got = tuple(out.shape) if isinstance(out, torch.Tensor) else type(out).__name__
-        raise InputError(
-            f"the network gives {got} for one image, and {problem.classes} logits are needed: change its last layer"
-        )
 
 
 def _started(t: Training, sitting: _Sitting) -> Started:
