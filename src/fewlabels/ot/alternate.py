@@ -21,6 +21,8 @@ def alternate(
     objectives = [coupled.objective]
     while len(objectives) < max_iter:
         moved = torch.where(coupled.masses[:, None] > 0, coupled.sums / coupled.masses[:, None], y)  # l. 14, theta = 1
+        if torch.equal(moved, y):  # where the coupling would be the same again
+            return y, coupled, tuple(objectives), True
         new = couple(moved, coupled)  # l. 4-11 and 13
         fall = coupled.objective - new.objective
         if fall >= 0:

@@ -71,7 +71,7 @@ def _own(clouds: Sequence[Cloud], order: float, solver: Sinkhorn) -> Float[Tenso
 def _inner(cost: Float[Tensor, "B n m"], done: Scaled) -> Float[Tensor, " k"]:
     """``<T, M>``."""
     cost = cost if len(done.index) == len(cost) else cost[done.index]
-    return torch.bmm(done.matrix.flatten(1)[:, None], cost.flatten(1)[:, :, None])[:, 0, 0]
+    return torch.stack([T.flatten() @ M.flatten() for T, M in zip(done.matrix, cost, strict=True)])  # no copy, no batch
 
 
 def _dual(first: _Group, second: _Group, done: Scaled, reg: float) -> Float[Tensor, " k"]:
