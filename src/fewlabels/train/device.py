@@ -98,5 +98,6 @@ def describe(device: torch.device) -> str:
     if device.type == "cuda":
         return f"cuda: {torch.cuda.get_device_name(device)}"
     if device.type == "cpu":
-        return f"cpu: {torch.backends.cpu.get_cpu_capability()}, {torch.get_num_threads()} threads"
+        threads = torch.get_num_threads()
+        return f"cpu: {torch.backends.cpu.get_cpu_capability()}, {threads} thread{'' if threads == 1 else 's'}"
     return device.type
