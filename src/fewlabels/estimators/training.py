@@ -18,7 +18,7 @@ from fewlabels.methods import Method
 from fewlabels.train.device import make_fabric, pick_device
 from fewlabels.train.evaluate import Store
 from fewlabels.train.loop import begin, train_epoch
-from fewlabels.train.problem import Problem, check_outputs
+from fewlabels.train.problem import Problem, check_network
 from fewlabels.train.schedule import Budget, Clock
 
 
@@ -41,7 +41,7 @@ def train(
         classes = len(targets.classes)
         network = reader.network(model, classes) if isinstance(model, str) else copy.deepcopy(model)
         problem = _pose(samples, targets, reader.to(fabric.device), fabric.device)
-        check_outputs(network.to(fabric.device), problem)
+        check_network(network.to(fabric.device), problem)
         clock = Clock(Budget(steps=method.recipe.epochs * method.recipe.epoch_steps))
         training = begin(problem, method, network, clock, fabric, seed=seed)
         history = []

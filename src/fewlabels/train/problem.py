@@ -103,7 +103,7 @@ def pose(source: Source, normalizer: Normalizer, config: Config, method: Method,
 
 
 @torch.no_grad()
-def check_outputs(network: nn.Module, problem: Problem) -> None:
+def check_network(network: nn.Module, problem: Problem) -> None:
     """Refuse a network that does not give one logit a class for these samples."""
     was_training = network.training
     sample = problem.clean(problem.store.take(torch.arange(1)))

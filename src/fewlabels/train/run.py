@@ -30,7 +30,7 @@ from fewlabels.train.config import Config, from_toml, plan_of, to_toml
 from fewlabels.train.device import describe, make_fabric, pick_device, pick_precision, processes, repeatable
 from fewlabels.train.folder import RunFolder, write_text
 from fewlabels.train.loop import Training, begin, check_shares, restore, state, train_epoch, validate
-from fewlabels.train.problem import check_outputs, pose
+from fewlabels.train.problem import check_network, pose
 from fewlabels.train.provenance import provenance
 from fewlabels.train.schedule import Budget, Clock
 from fewlabels.train.weights import save_weights
@@ -262,7 +262,7 @@ def _prepare(fabric: Fabric, sitting: _Sitting) -> tuple[Training, Normalizer]:
     network = network.to(fabric.device)
     if fabric.device.type != "mps":
         network = network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-    check_outputs(network, problem)
+    check_network(network, problem)
     clock = Clock(_budget(config, method))
     return begin(problem, method, network, clock, fabric, seed=config.seed, compiled=config.compile), normalizer
 
