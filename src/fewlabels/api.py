@@ -14,7 +14,7 @@ from fewlabels.data.images import Source
 from fewlabels.data.sources import Data, open_source, read_pixels
 from fewlabels.errors import InputError
 from fewlabels.train import run as runs
-from fewlabels.train.config import Config, Value, from_toml
+from fewlabels.train.config import Config, Value, from_toml, frozen
 from fewlabels.train.folder import RunFolder, free_name
 from fewlabels.train.run import Listener, silent
 from fewlabels.train.weights import Classifier, load_classifier
@@ -85,7 +85,7 @@ def fit(
         minutes=minutes,
         seed=seed,
         **{name: value for name, value in settings.items() if name in known},  # type: ignore[arg-type]
-        overrides={name: _frozen(value) for name, value in settings.items() if name not in known},
+        overrides=frozen({name: value for name, value in settings.items() if name not in known}),
     )
     folder = free_name(Path("runs"), default_name(config)) if out is None else Path(out)
     network = model if isinstance(model, nn.Module) else None
@@ -114,11 +114,6 @@ def load(folder: str | Path, *, model: nn.Module | None = None, device: str = "c
     folder = Path(folder)
     record = runs.finished_record(folder)
     return Run(folder, record, load_classifier(RunFolder(folder).weights, model, device))
-
-
-def _frozen(value: Any) -> Any:
-    """A list as the tuple that a frozen request holds."""
-    return tuple(value) if isinstance(value, list) else value
 
 
 def default_name(config: Config) -> str:

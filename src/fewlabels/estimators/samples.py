@@ -22,7 +22,7 @@ from fewlabels.methods import Recipe
 from fewlabels.models import build
 
 WIDTH = 128  # of both hidden layers for rows
-JITTER = 0.3  # standard deviation of the noise on standardised rows; measured: docs/estimators.md
+JITTER = 0.3  # standard deviation of the noise on standardised rows; docs/estimators.md
 ROWS = Recipe(
     optimizer="adam",
     learning_rate=3e-3,

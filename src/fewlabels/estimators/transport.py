@@ -21,7 +21,7 @@ from fewlabels.labels import Matching, Outputs, SampleToSample, match
 from fewlabels.labels.steps import Pairs, Weights
 from fewlabels.train.device import pick_device
 
-CLUSTERS_A_CLASS = 3  # measured: docs/estimators.md
+CLUSTERS_A_CLASS = 3  # docs/estimators.md
 
 
 class TransportLabeler(ScoresLabeled, BaseEstimator):

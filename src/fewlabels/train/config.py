@@ -90,6 +90,11 @@ class Config:
             raise InputError(f"--stratify is {self.stratify!r}: choose equal or proportional")
 
 
+def frozen(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings with their lists as the tuples that a frozen request holds."""
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in settings.items()}
+
+
 def nearest(word: str, choices: Iterable[str]) -> str:
     """' Did you mean x?' for the closest of the choices, or what there is to choose from."""
     names = sorted(choices)
@@ -225,7 +230,7 @@ def from_toml(path: Path) -> Config:
     chosen = table.pop("overrides", {})
     if not isinstance(chosen, dict):
         raise InputError(f"{path} has overrides = {chosen!r}: give a table, [overrides] and a line a setting")
-    overrides = {k: tuple(v) if isinstance(v, list) else v for k, v in chosen.items()}
+    overrides = frozen(chosen)
     if "data" not in table:
         raise InputError(f'{path} lacks data: say what to train on, data = "digits" say')
     hints = get_type_hints(Config)
