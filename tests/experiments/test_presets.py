@@ -9,11 +9,12 @@ from fewlabels.experiments.catalogue import EXPERIMENTS
 from fewlabels.experiments.experiment import cells
 from fewlabels.experiments.identity import key
 from fewlabels.experiments.presets import PRESETS, preset
+from fewlabels.methods import METHODS
 from fewlabels.report.records import Budget, Record
 from fewlabels.report.tables import Setting, error_table
 from fewlabels.train.config import plan_of
 
-COUNTS = {"table1": 16, "table2": 8, "full": 2, "figure1": 10, "figure2": 17, "figure3": 9, "figure4": 9}
+COUNTS = {"table1": 16, "table2": 8, "methods": 30, "full": 2, "figure1": 10, "figure2": 17, "figure3": 9, "figure4": 9}
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
@@ -41,7 +42,15 @@ def test_at_the_desk_methods_differ_in_what_they_are_and_in_nothing_else():
     recipes = {dataclasses.replace(plan_of(cell).recipe, unlabeled_views=()) for cell in drawn}
     assert len(recipes) == 1
     assert {view for cell in drawn for view in plan_of(cell).recipe.unlabeled_views} == {"strong"}
-    assert {(cell.steps, cell.model, cell.preset) for cell in drawn} == {(1536, "wrn-28-2", "desk")}
+    budgets = {(cell.data, cell.steps, cell.model, cell.preset) for cell in drawn}
+    assert budgets == {("cifar10", 2560, "wrn-16-2", "desk"), ("svhn", 1536, "wrn-16-2", "desk")}
+
+
+def test_every_method_of_the_catalogue_can_be_compared():
+    drawn = cells(EXPERIMENTS["methods"], PRESETS["desk"])
+    assert {cell.method for cell in drawn} == set(METHODS)
+    keys = {key(cell) for cell in drawn}
+    assert all(key(cell) in keys for name in ("table1", "table2") for cell in cells(EXPERIMENTS[name], PRESETS["desk"]))
 
 
 def test_on_paper_each_column_has_the_recipe_it_was_published_with():

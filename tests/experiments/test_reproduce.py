@@ -174,10 +174,11 @@ def test_a_failing_cell_is_told_and_the_others_go_on(pool, tmp_path):
 
 def test_a_dry_run_counts_what_is_left_and_touches_nothing(pool, tmp_path):
     desk = reproduce("table1", preset="desk", out=tmp_path / "none", images_per_second=1000.0, dry_run=True)
-    assert (desk.estimate.runs, desk.estimate.held, desk.estimate.steps) == (16, 0, 16 * 1536)
-    alone = 1536 * 64  # supervised sees its labels alone, and so does ROT in its first 0.15: 4 of 24 epochs
-    labelled, others = alone + (1536 - 256) * 128, alone + 1536 * 128
-    assert desk.estimate.images == 2 * (alone + 2 * labelled + 5 * others)
+    steps, warmup = 2560 + 1536, 6 * 64 + 4 * 64  # ROT's first 0.15, to the end of the epoch
+    assert (desk.estimate.runs, desk.estimate.held, desk.estimate.steps) == (16, 0, 8 * steps)
+    alone = steps * 64  # supervised sees its labels alone, and so does ROT in its warm-up
+    labelled, others = alone + (steps - warmup) * 128, alone + steps * 128
+    assert desk.estimate.images == alone + 2 * labelled + 5 * others
     assert desk.estimate.seconds == pytest.approx(desk.estimate.images / 1000)
     assert not (tmp_path / "none").exists()
     assert pool.jobs == []

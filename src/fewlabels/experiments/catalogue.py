@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fewlabels.experiments.every import EVERY
 from fewlabels.experiments.experiment import Experiment
 from fewlabels.experiments.figure1 import FIGURE1
 from fewlabels.experiments.figure2 import FIGURE2
@@ -14,6 +15,7 @@ from fewlabels.experiments.table2 import TABLE2
 EXPERIMENTS: dict[str, Experiment] = {
     "table1": TABLE1,
     "table2": TABLE2,
+    "methods": EVERY,
     "full": FULL,
     "figure1": FIGURE1,
     "figure2": FIGURE2,

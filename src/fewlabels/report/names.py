@@ -13,8 +13,10 @@ METHODS = {
     "mean-teacher": "Mean Teacher",
     "vat": "VAT",
     "vat-entmin": "VAT + EntMin",
+    "entmin": "EntMin",
     "pseudo-label": "Pseudo-Label",
     "fixmatch": "FixMatch",
+    "softmatch": "SoftMatch",
     "sla": "SLA",
 }
 STAGES = {
