@@ -42,7 +42,7 @@ def lines(out: Path) -> list[dict]:
 @pytest.mark.parametrize("name", EXPERIMENTS)
 def test_every_table_and_figure_is_drawn_from_its_records(name, pool, tmp_path):
     outcome = reproduce(name, preset="smoke", out=tmp_path / "out")
-    wanted = ["md", "tex", "csv"] if EXPERIMENTS[name].draw.__name__ == "draw_table" else ["svg", "png"]
+    wanted = ["md", "tex", "csv"] if EXPERIMENTS[name].table else ["svg", "png"]
     assert list(outcome.written) == [tmp_path / "out" / f"{name}.{form}" for form in wanted]
     assert all(path.stat().st_size > 100 for path in outcome.written)
     assert not outcome.failed

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fewlabels.experiments.ablation import ABLATION
 from fewlabels.experiments.every import EVERY
 from fewlabels.experiments.experiment import Experiment
 from fewlabels.experiments.figure1 import FIGURE1
@@ -16,6 +17,7 @@ EXPERIMENTS: dict[str, Experiment] = {
     "table1": TABLE1,
     "table2": TABLE2,
     "methods": EVERY,
+    "ablation": ABLATION,
     "full": FULL,
     "figure1": FIGURE1,
     "figure2": FIGURE2,

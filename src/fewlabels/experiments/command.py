@@ -39,7 +39,7 @@ def command(
     Parameters
     ----------
     name
-        table1, table2, full, figure1, figure2, figure3 or figure4.
+        table1, table2, methods, ablation, full, figure1, figure2, figure3 or figure4.
     preset
         smoke (a minute on digits, checks the path), desk (real data for two CPU cores) or paper (for GPUs).
     seeds

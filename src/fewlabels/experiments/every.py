@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from fewlabels.experiments.draw import draw_table
 from fewlabels.experiments.experiment import Experiment
 from fewlabels.experiments.sets import on_both
+from fewlabels.experiments.tabulate import by_method
 from fewlabels.methods import METHODS
 
-EVERY = Experiment(name="methods", title="Test error of every method", asks=on_both(tuple(METHODS)), draw=draw_table)
+EVERY = Experiment(name="methods", title="Test error of every method", asks=on_both(tuple(METHODS)), table=by_method)

@@ -13,9 +13,9 @@ from fewlabels.experiments.absent import LeftOut
 from fewlabels.experiments.identity import key
 from fewlabels.experiments.presets import Preset
 from fewlabels.report.records import Record
+from fewlabels.report.tables import Table
 from fewlabels.train.config import Config, nearest
-
-Draw = Callable[["Drawing"], tuple[Path, ...]]
+from fewlabels.train.folder import write_text
 
 
 @dataclass(frozen=True)
@@ -33,13 +33,29 @@ class Drawing:
 
 @dataclass(frozen=True)
 class Experiment:
-    """A table or a figure. ``asks`` says what the paper varies; a preset adds how much of everything there is."""
+    """A table or a figure. ``asks`` says what is varied; a preset adds how much of everything there is."""
 
     name: str
     title: str
     asks: tuple[Config, ...]
-    draw: Draw
+    table: Callable[[Drawing], Table] | None = None
+    figure: Callable[[Drawing], tuple[Path, ...]] | None = None  # where there is no table
     needs: tuple[str, ...] = ()  # packages that only drawing imports
+
+    def draw(self, drawing: Drawing) -> tuple[Path, ...]:
+        """The files that show it: a table in its three forms, or a figure."""
+        if self.figure is not None:
+            return self.figure(drawing)
+        assert self.table is not None
+        return _write(self.table(drawing), drawing.out / drawing.name)
+
+
+def _write(table: Table, path: Path) -> tuple[Path, ...]:
+    forms = {"md": table.to_markdown(), "tex": table.to_latex(), "csv": table.to_csv()}
+    paths = {form: path.with_name(f"{path.name}.{form}") for form in forms}
+    for form, text in forms.items():
+        write_text(paths[form], text)
+    return tuple(paths.values())
 
 
 def check_needs(experiment: Experiment) -> None:

@@ -20,6 +20,6 @@ FIGURE1 = Experiment(
     name="figure1",
     title="Transport cost, and labels that are right, for varying labelled images",
     asks=with_counts(),
-    draw=draw,
+    figure=draw,
     needs=("matplotlib",),
 )

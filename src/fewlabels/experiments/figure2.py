@@ -42,6 +42,6 @@ FIGURE2 = Experiment(
     name="figure2",
     title="Test error for varying labelled and unlabelled images",
     asks=(*with_counts(), *with_all_labels(), *with_unlabeled()),
-    draw=draw,
+    figure=draw,
     needs=("matplotlib",),
 )

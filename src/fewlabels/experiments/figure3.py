@@ -9,6 +9,6 @@ FIGURE3 = Experiment(
     name="figure3",
     title="Validation error of ROT on SVHN: small validation sets, lambda, alpha",
     asks=sweeps("svhn"),
-    draw=draw,
+    figure=draw,
     needs=("matplotlib",),
 )

@@ -9,6 +9,6 @@ FIGURE4 = Experiment(
     name="figure4",
     title="Validation error of ROT on CIFAR-10: small validation sets, lambda, alpha",
     asks=sweeps("cifar10"),
-    draw=draw,
+    figure=draw,
     needs=("matplotlib",),
 )

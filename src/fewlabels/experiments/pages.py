@@ -15,8 +15,7 @@ from statistics import median
 from fewlabels.errors import InputError
 from fewlabels.experiments.catalogue import EXPERIMENTS
 from fewlabels.experiments.cost import images_of, steps_of
-from fewlabels.experiments.draw import table_of
-from fewlabels.experiments.experiment import cells
+from fewlabels.experiments.experiment import Drawing, cells
 from fewlabels.experiments.identity import key_of_record
 from fewlabels.experiments.ledger import records_of_cells
 from fewlabels.experiments.presets import PRESETS, preset
@@ -87,7 +86,8 @@ def _table(what: str, name: str, records: Sequence[Record]) -> str:
     experiment, chosen = pick(EXPERIMENTS, what, "table or figure"), preset(name)
     drawn = cells(experiment, chosen, seeds=chosen.seeds[:1])
     mine = records_of_cells(records, drawn, chosen.name)
-    return table_of(experiment.title, mine, drawn, chosen).to_markdown() if mine else "There is no record of it yet."
+    drawing = Drawing(what, experiment.title, mine, drawn, chosen, Path())
+    return experiment.table(drawing).to_markdown() if mine else "There is no record of it yet."
 
 
 def main(page: Path, results: Path = Path("results")) -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from fewlabels.experiments.draw import draw_table
 from fewlabels.experiments.experiment import Experiment
 from fewlabels.experiments.sets import on_both
+from fewlabels.experiments.tabulate import by_method
 
 METHODS = ("supervised", "rot", "soft-rot", "pi", "mean-teacher", "vat", "vat-entmin", "pseudo-label")
 
 TABLE1 = Experiment(
-    name="table1", title="Test error of semi-supervised methods", asks=on_both(METHODS), draw=draw_table
+    name="table1", title="Test error of semi-supervised methods", asks=on_both(METHODS), table=by_method
 )

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from fewlabels.experiments.draw import draw_table
 from fewlabels.experiments.experiment import Experiment
 from fewlabels.experiments.sets import on_both
+from fewlabels.experiments.tabulate import by_method
 
 METHODS = ("rot", "soft-rot", "sm-gnn", "ss-gnn")
 
@@ -12,5 +12,5 @@ TABLE2 = Experiment(
     name="table2",
     title="Test error of pseudo-labels from transport and from the nearest neighbour",
     asks=on_both(METHODS),
-    draw=draw_table,
+    table=by_method,
 )
