@@ -141,7 +141,11 @@ def conclusion(folder: Path, record: dict[str, Any]) -> str:
         )
     elif terminal is not None:
         lines.append(f"test error {percent(terminal)} % at the end (no validation part, so no epoch was chosen)")
-    if record["config"]["labeler"] is not None and "pseudo_label_accuracy" not in record["curve"]:
-        lines.append("no pseudo-label was made: the warm-up took the whole budget; raise it, or lower --warmup")
+    if record["config"]["labeler"] is not None:
+        kept = record["curve"].get("kept")
+        if kept is None:
+            lines.append("no pseudo-label was made: the warm-up took the whole budget; raise it, or lower --warmup")
+        elif not any(kept):
+            lines.append("no pseudo-label was kept: none was as sure as --threshold asks; lower it")
     lines.append(f"{thousands(record['steps'])} steps in {duration(record['seconds'])}; everything is in {folder}")
     return "\n".join(lines)

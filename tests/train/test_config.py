@@ -38,6 +38,27 @@ def test_overrides_reach_the_recipe_and_the_labeler():
     assert plan_of(Config("digits", method="rot")) == METHODS["rot"]
 
 
+def test_none_is_a_setting_where_a_setting_may_be_none(tmp_path):
+    config = Config("digits", overrides={"ema": None, "clusters": None})
+    recipe = plan_of(config).recipe
+    assert (recipe.ema, recipe.evaluate, recipe.match_with) == (None, "student", "student")
+    (tmp_path / "config.toml").write_text(to_toml(config))
+    assert 'ema = "none"' in to_toml(config)
+    assert from_toml(tmp_path / "config.toml") == config
+    with pytest.raises(InputError, match="alpha is None: give a number"):
+        plan_of(Config("digits", overrides={"alpha": None}))
+
+
+@pytest.mark.parametrize("name", ["match_with", "evaluate"])
+@pytest.mark.parametrize("asked", [{"recipe": "paper"}, {"overrides": {"ema": 0.0}}])
+def test_an_average_that_is_not_kept_cannot_be_looked_at(name, asked):
+    config = Config("digits", **asked)
+    assert getattr(plan_of(config).recipe, name) == "student"
+    with pytest.raises(InputError, match=f"{name} is 'ema' and no average of the weights is kept: give ema=0.99"):
+        plan_of(replace(config, overrides={**config.overrides, name: "ema"}))
+    assert plan_of(replace(config, overrides={"ema": 0.9, name: "ema"})).recipe.ema == 0.9
+
+
 @pytest.mark.parametrize("name", RECIPES)
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_runs_under_every_recipe(name, method):

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import get_type_hints
 
+import numpy as np
 import pytest
 import torch
 from test_loop import run, training, weights
@@ -19,7 +20,7 @@ import fewlabels
 from fewlabels import ot
 from fewlabels.cli import call
 from fewlabels.data.normalize import fit
-from fewlabels.errors import Diverged, InputError
+from fewlabels.errors import Diverged, InputError, RunError
 from fewlabels.labels import ROT, Argmax
 from fewlabels.methods import METHODS
 from fewlabels.models import SmallNet
@@ -178,11 +179,37 @@ def test_the_note_is_said_once_a_run(tmp_path, capsys):
     assert capsys.readouterr().out.count("10 clusters were asked of 5 unlabelled rows") == 1
 
 
-def test_what_the_labeler_would_refuse_is_refused_before_the_first_step():
+def test_what_the_labeler_would_refuse_is_refused_before_the_first_step(tmp_path):
     with pytest.raises(InputError, match=r"class_prior sums to 0\.7"):
         training("rot", class_prior=(0.4, 0.3))
     with pytest.raises(InputError, match="1 clusters for 2 classes"):
         training("rot", clusters=1)
+    with pytest.raises(InputError, match="weights='prior' gives the mass of each of 2 classes to one cluster"):
+        training("rot", clusters=6, weights="prior")
+    with pytest.raises(InputError, match="--unlabeled is 0: leave it out, or use --method supervised"):
+        start(replace(CONFIG, method="rot", unlabeled=0), tmp_path / "run", source=stripes())
+    assert not (tmp_path / "run").exists()
+
+
+def test_what_is_wrong_after_the_first_step_is_a_failure_of_the_run(tmp_path, monkeypatch):
+    def refuse(self, outputs, generator):
+        raise InputError("no")
+
+    monkeypatch.setattr(ROT, "__call__", refuse)
+    with pytest.raises(RunError, match=r"^no$"):
+        start(replace(CONFIG, method="rot"), tmp_path / "run", source=stripes())
+
+
+def test_images_that_got_no_label_are_not_shown_as_labelled(tmp_path, capsys):
+    settings = ("--method", "self-label", "--labels", "20", "--steps", "2", "--epoch-steps", "1", "--warmup", "0")
+    for threshold in (1.0, 0.11):
+        out = tmp_path / str(threshold)
+        assert call(["train", "digits", *settings, "--threshold", str(threshold), "--out", str(out)]) == 0
+        kept = np.load(out / "pseudo_labels.npz")["kept"]
+        told = "no pseudo-label was kept: none was as sure as --threshold asks" in capsys.readouterr().out
+        shown = json.loads((out / "gallery.json").read_text())["items"] if (out / "gallery.json").exists() else []
+        assert (told, len(shown)) == (not kept.any(), min(300, kept.sum()))
+        assert all(item["confidence"] >= round(threshold, 4) for item in shown)
 
 
 def test_a_setting_that_the_run_s_file_cannot_hold_is_refused():
@@ -222,7 +249,7 @@ class Explodes(nn.Module):
 @pytest.mark.parametrize("method", ["supervised", "rot"])
 def test_a_diverged_network_leaves_the_last_good_checkpoint(tmp_path, method):
     folder, config = tmp_path / "run", replace(CONFIG, method=method)
-    with pytest.raises(Diverged, match=r"after epoch 2 .*epoch 1 is intact"):
+    with pytest.raises(Diverged, match=r"after epoch 2 are not finite.*learning_rate lower .* in .*config.toml and"):
         start(config, folder, source=stripes(), network=Explodes(at=8))
     saved = load(folder / "checkpoint.fewlabels", kind="checkpoint")
     assert saved["epoch"] == len((folder / "metrics.jsonl").read_text().splitlines()) == 1

@@ -24,7 +24,7 @@ LONGEST = 48  # pixels of a picture's longer side
 
 
 def save_labelling(t: Training, source: Source, folder: Path) -> None:
-    """Write ``plan.json``, ``pseudo_labels.npz``, ``gallery.png`` and ``gallery.json``."""
+    """Write ``plan.json``, ``pseudo_labels.npz`` and, of the images that were trained on, a gallery."""
     assert t.labelled is not None
     found, problem = t.labelled, t.problem
     if (matching := found.pseudo.matching) is not None:
@@ -37,10 +37,18 @@ def save_labelling(t: Training, source: Source, folder: Path) -> None:
     rows = problem.split.unlabeled[found.positions]
     truth = problem.truth.open_for_metrics()[rows]
     labels = found.pseudo.labels.cpu()
+    kept = found.pseudo.kept.cpu()
     np.savez_compressed(
-        folder / "pseudo_labels.npz", label=labels.numpy(), confidence=found.confidence.numpy(), truth=truth.numpy()
+        folder / "pseudo_labels.npz",
+        label=labels.numpy(),
+        confidence=found.confidence.numpy(),
+        truth=truth.numpy(),
+        kept=kept.numpy(),
     )
-    shown = torch.linspace(0, len(rows) - 1, min(PICTURES, len(rows))).long()
+    if not kept.any():
+        return
+    there = kept.nonzero().flatten()
+    shown = there[torch.linspace(0, len(there) - 1, min(PICTURES, len(there))).long()]
     sheet, tile = _sheet(source.train.pixels[rows[shown]])
     sheet.save(folder / "gallery.png", optimize=True)
     paths = source.train.paths

@@ -22,6 +22,7 @@ from fewlabels.methods import FOR_DATA, METHODS, RECIPES
 from fewlabels.methods.method import Method, Recipe
 
 Value = str | int | float | bool | tuple[Any, ...] | None
+NONE = "none"  # how a file says None
 MOST_SEED = 2**40  # generators are seeded with multiples of it
 
 # The least and the largest value of a setting; some others must be above zero.
@@ -124,7 +125,7 @@ def plan_of(config: Config) -> Method:
             raise InputError(f"method {config.method!r} with its recipe has no setting {name!r}.{known}")
         check_value(name, value, {**settings, **knobs}[name])
         _check_range(name, value)
-    chosen = {name: value for name, value in config.overrides.items() if value is not None}
+    chosen = dict(config.overrides)
     normalizations, known_for = FOR_DATA.get(config.data, ((), {}))
     tuned = {**(known_for if config.normalize in (None, *normalizations) else {}), **chosen}
     if labeler is not None:
@@ -133,9 +134,18 @@ def plan_of(config: Config) -> Method:
     chosen_settings: dict[str, Any] = {name: value for name, value in chosen.items() if name in settings}
     if config.epochs is not None:
         chosen_settings["epochs"] = config.epochs
-    return dataclasses.replace(
-        method, labeler=labeler, terms=terms, recipe=dataclasses.replace(recipe, **chosen_settings)
-    )
+    recipe = _without_average(dataclasses.replace(recipe, **chosen_settings), chosen)
+    return dataclasses.replace(method, labeler=labeler, terms=terms, recipe=recipe)
+
+
+def _without_average(recipe: Recipe, chosen: Mapping[str, Value]) -> Recipe:
+    """A recipe that keeps no average of the weights looks at the student; who asks for the average needs one."""
+    if recipe.ema:
+        return recipe
+    for name in ("evaluate", "match_with"):
+        if chosen.get(name) == "ema":
+            raise InputError(f"{name} is 'ema' and no average of the weights is kept: give ema=0.99 as well")
+    return dataclasses.replace(recipe, evaluate="student", match_with="student")
 
 
 def _tuned(part: Any, values: Mapping[str, Value]) -> Any:
@@ -147,13 +157,14 @@ def check_value(name: str, value: Any, hint: Any) -> None:
     """Refuse a setting whose value is not of its type: it would fail, or be ignored, far from here.
 
     >>> check_value("ema", 0.99, float | None)
+    >>> check_value("ema", None, float | None)
     >>> check_value("schedule", "linear", Literal["constant", "cosine"])
     Traceback (most recent call last):
     fewlabels.errors.InputError: schedule is 'linear': give 'constant' or 'cosine'
     """
     if not isinstance(value, str | int | float | bool | tuple | None):
         raise InputError(f"{name} is {value!r}, which the file of a run cannot hold: give a word or a number")
-    if value is not None and not _fits(value, hint):
+    if not _fits(value, hint):
         raise InputError(f"{name} is {value!r}: give {_in_words(hint)}")
 
 
@@ -181,7 +192,7 @@ def _fits(value: Any, hint: Any) -> bool:
     return isinstance(value, hint)
 
 
-_WORDS = {int: "a whole number", float: "a number", bool: "true or false", str: "a word", NoneType: ""}
+_WORDS = {int: "a whole number", float: "a number", bool: "true or false", str: "a word", NoneType: "none"}
 
 
 def _in_words(hint: Any) -> str:
@@ -199,7 +210,6 @@ def _in_words(hint: Any) -> str:
             words.append(f"a list, each of it {_in_words(get_args(part)[0])}")
         else:
             words.append(_WORDS.get(part, getattr(part, "__name__", str(part))))
-    words = [word for word in words if word]
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
 
 
@@ -207,9 +217,8 @@ def to_toml(config: Config) -> str:
     """The request as a TOML file that ``from_toml`` reads back; fields left open are left out."""
     plain = {f.name: getattr(config, f.name) for f in dataclasses.fields(config) if f.name != "overrides"}
     lines = [f"{name} = {_literal(value)}" for name, value in plain.items() if value is not None]
-    chosen = {name: value for name, value in config.overrides.items() if value is not None}
-    if chosen:
-        lines += ["", "[overrides]", *(f"{name} = {_literal(value)}" for name, value in chosen.items())]
+    if config.overrides:
+        lines += ["", "[overrides]", *(f"{name} = {_literal(value)}" for name, value in config.overrides.items())]
     return "\n".join(lines) + "\n"
 
 
@@ -230,7 +239,7 @@ def from_toml(path: Path) -> Config:
     chosen = table.pop("overrides", {})
     if not isinstance(chosen, dict):
         raise InputError(f"{path} has overrides = {chosen!r}: give a table, [overrides] and a line a setting")
-    overrides = frozen(chosen)
+    overrides = frozen({name: None if value == NONE else value for name, value in chosen.items()})
     if "data" not in table:
         raise InputError(f'{path} lacks data: say what to train on, data = "digits" say')
     hints = get_type_hints(Config)
@@ -240,7 +249,9 @@ def from_toml(path: Path) -> Config:
 
 
 def _literal(value: Value) -> str:
-    """A TOML literal. TOML escapes what JSON does, and the delete character."""
+    """A TOML literal. TOML escapes what JSON does, and the delete character; it has no null but our word."""
+    if value is None:
+        return json.dumps(NONE)
     if isinstance(value, tuple):
         return "[" + ", ".join(_literal(item) for item in value) + "]"
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -21,6 +21,7 @@ from fewlabels.data.images import UNKNOWN
 from fewlabels.data.splits import draw_pool
 from fewlabels.errors import Diverged, InputError
 from fewlabels.labels.checks import class_masses, cluster_count
+from fewlabels.labels.steps import theta
 from fewlabels.labels.types import Labeler, Outputs, PseudoLabels
 from fewlabels.methods.method import Recipe
 from fewlabels.train.evaluate import outputs
@@ -107,8 +108,9 @@ def label_pool(
 
 def check_labeler(labeler: Labeler, problem: Problem) -> None:
     """Refuse now what the labeler would refuse when the warm-up has been paid for."""
-    cluster_count(getattr(labeler, "clusters", None), problem.classes)
-    class_masses(getattr(labeler, "class_prior", None), problem.class_counts)
+    clusters = cluster_count(getattr(labeler, "clusters", None), problem.classes)
+    masses = class_masses(getattr(labeler, "class_prior", None), problem.class_counts)
+    theta(getattr(labeler, "weights", "free"), masses, clusters)
 
 
 @torch.no_grad()
@@ -138,8 +140,7 @@ def check_outputs(network: nn.Module, problem: Problem, fabric: Fabric, *, epoch
     rows = outputs(network, problem.store, problem.split.labeled[:_PROBE], problem.clean, fabric)
     if not torch.isfinite(rows).all():
         raise Diverged(
-            f"the network's outputs after epoch {epoch} are not finite: it has diverged; lower the learning rate. "
-            f"The checkpoint of epoch {epoch - 1} is intact"
+            f"the network's outputs after epoch {epoch} are not finite: it has diverged; lower the learning rate"
         )
 
 

@@ -170,7 +170,7 @@ def train_epoch(t: Training) -> dict[str, Any]:
     if not torch.isfinite(torch.tensor(mean)):
         raise Diverged(
             f"the loss at epoch {t.epoch} is {mean}: lower learning_rate (now {recipe.learning_rate}) or alpha "
-            f"(now {recipe.alpha}). The checkpoint of epoch {t.epoch - 1} is intact"
+            f"(now {recipe.alpha})"
         )
     check_outputs(t.network, t.problem, t.fabric, epoch=t.epoch)
     trained = time.perf_counter()

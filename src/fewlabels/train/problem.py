@@ -78,9 +78,15 @@ def pose(source: Source, normalizer: Normalizer, config: Config, method: Method,
         seed=config.seed,
     )
     if method.uses_unlabeled and not len(split.unlabeled):
+        asked = config.unlabeled == 0
         raise InputError(
-            f"method {config.method!r} learns from unlabelled images and {source.name} has none: "
-            "add some, ask for fewer --labels, or use --method supervised"
+            f"method {config.method!r} learns from unlabelled images and "
+            + (
+                "--unlabeled is 0: leave it out"
+                if asked
+                else f"{source.name} has none: add some, ask for fewer --labels"
+            )
+            + ", or use --method supervised"
         )
     shown, truth = seal(labels, torch.cat([split.labeled, split.validation]))
     store = Store.place(source.train.pixels, device)

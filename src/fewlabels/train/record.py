@@ -16,7 +16,16 @@ from fewlabels.report.statistics import wilson
 from fewlabels.train.config import Config
 
 SCHEMA_VERSION = 1
-CURVES = ("epoch", "step", "loss", "validation_error", "transport_cost", "pseudo_label_accuracy", "classifier_accuracy")
+CURVES = (
+    "epoch",
+    "step",
+    "loss",
+    "validation_error",
+    "transport_cost",
+    "pseudo_label_accuracy",
+    "classifier_accuracy",
+    "kept",
+)
 
 
 def request(config: Config, method: Method) -> dict[str, Any]:

@@ -219,10 +219,21 @@ def _worked(fabric: Fabric, sitting: _Sitting) -> dict[str, Any]:
         checkpoint.save(folder.checkpoint, state(t), kind="checkpoint")
     try:
         return _trained(t, sitting, normalizer, facts)
-    except BaseException:
+    except BaseException as error:
         if first:
             sitting.listener(Stopped(folder.path))
+        if isinstance(error, Diverged):
+            raise Diverged(f"{error}. {_after_divergence(folder)}") from None
+        if isinstance(error, InputError):  # too late for one: the folder is there
+            raise RunError(str(error)) from error
         raise
+
+
+def _after_divergence(folder: RunFolder) -> str:
+    return (
+        "The last checkpoint is from before: set learning_rate lower under [overrides] in "
+        f"{folder.config} and `fewlabels resume {folder.path}` goes on from it"
+    )
 
 
 def _trained(t: Training, sitting: _Sitting, normalizer: Normalizer, facts: dict[str, Any]) -> dict[str, Any]:
