@@ -59,6 +59,7 @@ def test_the_figure_says_which_images_are_missing(pool, tmp_path, monkeypatch):
     drawn = []
     monkeypatch.setattr("fewlabels.report.figures.save", lambda figure, out: drawn.append(figure) or ())
     monkeypatch.setattr(module, "_run", lambda *_: ((), {}))
+    monkeypatch.setattr(module, "not_here", lambda *_: ())
     record = parse_record(
         {
             "schema_version": 1,
@@ -188,6 +189,33 @@ def test_a_dry_run_counts_what_is_left_and_touches_nothing(pool, tmp_path):
     assert "15 runs (1 more in the records already" in str(rest)
 
 
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ({"images_per_second": 0.0}, "--images-per-second must be above zero, got 0.0"),
+        ({"images_per_second": float("nan")}, "--images-per-second must be above zero"),
+        ({"jobs": 0}, "--jobs must be above zero, got 0"),
+        ({"seeds": []}, "--seeds is empty: name at least one"),
+        ({"methods": []}, "--methods is empty: name at least one"),
+        ({"results": Path("typo")}, "--results typo does not exist"),
+        ({"out": Path(__file__)}, "is a file: give a folder"),
+    ],
+)
+def test_what_would_fail_later_is_refused_first_and_in_a_dry_run_too(asked, message, tmp_path):
+    with pytest.raises(InputError, match=message):
+        reproduce("table2", **{"preset": "smoke", "out": tmp_path, "dry_run": True, **asked})
+
+
+def test_data_that_is_not_here_is_said_once_and_before_anything_is_written(tmp_path):
+    asked = {"preset": "desk", "data_dir": str(tmp_path / "none"), "out": tmp_path / "out", "images_per_second": 1.0}
+    told = Told()
+    assert len(reproduce("table2", **asked, dry_run=True, watch=told).notes) == 2
+    assert [line.split(" is not here")[0] for line in told[1:]] == ["cifar10", "svhn"]
+    with pytest.raises(InputError, match=r"cifar10 is not here; looked in .* Run `fewlabels data fetch cifar10`"):
+        reproduce("table2", **asked)
+    assert not (tmp_path / "out").exists()
+
+
 @pytest.mark.parametrize("method", ["supervised", "rot", "pi"])
 def test_images_are_counted_as_the_loop_counts_them(method, pool, tmp_path):
     outcome = reproduce("table1", preset="smoke", methods=[method], data="svhn", seeds=[0], out=tmp_path)
@@ -200,7 +228,7 @@ def test_the_additional_images_of_svhn_are_left_out_in_so_many_words(pool, tmp_p
     outcome = reproduce("figure2", **asked, data_dir=str(tmp_path), out=tmp_path / "out")
     assert outcome.estimate.runs == 6
     assert "5 runs with the additional images of SVHN are left out: svhn-extra is not here" in outcome.notes[0]
-    assert "fewlabels data fetch svhn-extra" in told[-1]
+    assert "fewlabels data fetch svhn-extra" in told[1]
     for name in ("train", "test", "extra"):
         (tmp_path / f"{name}_32x32.mat").touch()
     assert reproduce("figure2", **asked, data_dir=str(tmp_path), out=tmp_path / "out").estimate.runs == 11
@@ -225,10 +253,6 @@ def test_without_matplotlib_a_figure_is_refused_before_anything_is_run(pool, tmp
 def test_a_wrong_request_is_refused():
     with pytest.raises(InputError, match="no table or figure 'table3'"):
         reproduce("table3", preset="smoke")
-    with pytest.raises(InputError, match="no executor 'slurm': choose local or ray"):
-        module._pool("slurm", 1, None, 1.0, None)
-    with pytest.raises(InputError, match="--jobs must be above zero, got 0"):
-        module._pool("local", 0, None, 1.0, None)
 
 
 def test_records_are_read_by_whoever_reads_records(pool, tmp_path):

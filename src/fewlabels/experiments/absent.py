@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from fewlabels.data.sources import open_source
 from fewlabels.data.sources.request import data_home, find
 from fewlabels.data.sources.svhn import EXTRA, TEST, TRAIN
 from fewlabels.errors import InputError
@@ -24,7 +25,7 @@ class LeftOut:
 
 
 def present(configs: Sequence[Config], data_dir: str | None) -> tuple[list[Config], tuple[LeftOut, ...]]:
-    """The runs whose data is here, and what is left out. CIFAR-10 and SVHN themselves are taken for granted.
+    """The runs but those of svhn-extra where its files are not here, and what is left out.
 
     >>> present([Config("digits", labels=100)], None)[1]
     ()
@@ -38,3 +39,14 @@ def present(configs: Sequence[Config], data_dir: str | None) -> tuple[list[Confi
     except InputError as error:
         return there, (LeftOut("svhn-extra", len(configs) - len(there), str(error)),)
     return list(configs), ()
+
+
+def not_here(configs: Sequence[Config], data_dir: str | None) -> tuple[str, ...]:
+    """A sentence for each data set that cannot be opened: each run would say it, one after the other."""
+    told = []
+    for name in dict.fromkeys(config.data for config in configs):
+        try:
+            open_source(name, data_dir=data_dir)
+        except InputError as error:
+            told.append(str(error))
+    return tuple(told)

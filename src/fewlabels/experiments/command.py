@@ -71,7 +71,7 @@ def command(
     dry_run
         Only say what would be run and how long it would take.
     """
-    from fewlabels.experiments.reproduce import reproduce  # torch, which --help does without
+    from fewlabels.experiments.reproduce import RESULTS, reproduce  # torch, which --help does without
     from fewlabels.experiments.watch import pick
 
     watch = pick()
@@ -85,7 +85,7 @@ def command(
             jobs=jobs,
             executor=executor,
             out=out,
-            results=Path("results") if results is None else results,
+            results=RESULTS if results is None else results,
             device=device,
             data_dir=data_dir,
             gpus=gpus,

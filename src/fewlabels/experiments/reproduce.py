@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections import Counter, deque
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
@@ -12,7 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 from fewlabels.errors import InputError, RunError
-from fewlabels.experiments.absent import LeftOut, present
+from fewlabels.experiments.absent import LeftOut, not_here, present
 from fewlabels.experiments.catalogue import EXPERIMENTS
 from fewlabels.experiments.cluster import Cluster
 from fewlabels.experiments.cost import Estimate, estimate, images_of, steps_of
@@ -26,6 +27,7 @@ from fewlabels.experiments.presets import preset as preset_of
 from fewlabels.experiments.watch import Pace, Silent, State, Watch, ended
 from fewlabels.train.config import pick
 
+RESULTS = Path("results")  # records that need not be made again, if there are any
 LOST = 2  # how often a run is gone on with after its process was killed
 TICK = 1.0  # seconds between two looks at what is running
 
@@ -51,7 +53,7 @@ def reproduce(
     jobs: int | None = None,
     executor: Literal["local", "ray"] = "local",
     out: Path | None = None,
-    results: Path | None = Path("results"),
+    results: Path | None = RESULTS,
     device: str = "auto",
     data_dir: str | None = None,
     gpus: float | None = None,
@@ -73,11 +75,15 @@ def reproduce(
     chosen = preset_of(preset)
     watch = Silent() if watch is None else watch
     out = (out or Path("reproduced") / chosen.name).absolute()
+    _check(out, results, jobs, seeds, methods, images_per_second)
     asked = cells(experiment, chosen, seeds=seeds, methods=methods, data=data)
     asked = tuple(dataclasses.replace(config, device=device, data_dir=data_dir) for config in asked)
     ledger = open_ledger(out, results)
     missing = [config for config in asked if ledger.record(config) is None]
     missing, notes = present(missing, data_dir)
+    absent = not_here(missing, data_dir)
+    if absent and not dry_run:
+        raise InputError(absent[0])
     todo = [Job(config, out / "runs" / run_name(config)) for config in missing]
     expected = estimate(
         missing,
@@ -87,27 +93,43 @@ def reproduce(
         device=device,
         images_per_second=images_per_second,
     )
-    told = (str(expected), *map(str, notes))
-    for line in told:
+    told = (*map(str, notes), *absent)
+    for line in (str(expected), *told):
         watch.say(line)
     if dry_run:
-        return Outcome(expected, notes=told[1:])
+        return Outcome(expected, notes=told)
     (out / "runs").mkdir(parents=True, exist_ok=True)
     check_needs(experiment)
     ledger.gather()
     pool = _pool(executor, jobs, gpus, cpus, address)
     finished, failed = _run(todo, pool, ledger, watch) if todo else ((), {})
-    return Outcome(expected, finished, failed, _draw(experiment, chosen, ledger, out, notes), told[1:])
+    return Outcome(expected, finished, failed, _draw(experiment, chosen, ledger, out, notes), told)
+
+
+def _check(
+    out: Path,
+    results: Path | None,
+    jobs: int | None,
+    seeds: Sequence[int] | None,
+    methods: Sequence[str] | None,
+    images_per_second: float | None,
+) -> None:
+    """Refuse what would fail, or be left out in silence, hours from here."""
+    if out.exists() and not out.is_dir():
+        raise InputError(f"--out {out} is a file: give a folder, new or of an earlier reproduction")
+    if jobs is not None and jobs < 1:
+        raise InputError(f"--jobs must be above zero, got {jobs}")
+    if results is not None and results != RESULTS and not results.exists():
+        raise InputError(f"--results {results} does not exist: give a folder of records, or leave it out")
+    for name, values in (("seeds", seeds), ("methods", methods)):
+        if values is not None and not values:
+            raise InputError(f"--{name} is empty: name at least one, or leave it out for all")
+    if images_per_second is not None and not 0 < images_per_second < math.inf:
+        raise InputError(f"--images-per-second must be above zero, got {images_per_second}")
 
 
 def _pool(executor: str, jobs: int | None, gpus: float | None, cpus: float, address: str | None) -> Pool:
-    if jobs is not None and jobs < 1:
-        raise InputError(f"--jobs must be above zero, got {jobs}")
-    if executor == "ray":
-        return Cluster(jobs=jobs, gpus=gpus, cpus=cpus, address=address)
-    if executor != "local":
-        raise InputError(f"there is no executor {executor!r}: choose local or ray")
-    return Local(jobs or 1)
+    return Cluster(jobs=jobs, gpus=gpus, cpus=cpus, address=address) if executor == "ray" else Local(jobs or 1)
 
 
 def _run(todo: Sequence[Job], pool: Pool, ledger: Ledger, watch: Watch) -> tuple[tuple[str, ...], dict[str, str]]:
