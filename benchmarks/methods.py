@@ -4,10 +4,13 @@
 
 Bare passes run the same network over batches that lie ready: no views, no normalisation, no average of the weights. A
 labeler's bare epoch looks once at the pool and at the labelled images too, both cut to the share that these few steps
-are of an epoch. Blocks of steps alternate between the two, and medians are compared.
+are of an epoch (what the match itself takes of a whole one is for ``epoch.py``). Blocks of steps alternate between the
+two, and medians are compared.
 
 ``--only modssc`` needs the environment that ``make bench-methods`` makes for it. ModSSC's ``fit`` gets views that were
-computed beforehand and keeps no average of the weights; ours draws fresh views and keeps one.
+computed beforehand and keeps no average of the weights; ours draws fresh views and keeps one. ModSSC trains in float32
+unless its user does more: beside what each does by itself stand ours in float32, and theirs within autocast with
+channels last, so that what the precision gives and what the loop gives can be told apart.
 """
 
 from __future__ import annotations
@@ -30,7 +33,7 @@ from fewlabels.data.normalize import fit
 from fewlabels.methods import METHODS, VAT, EntMin, PseudoLabel, Recipe
 from fewlabels.models import WideResNet
 from fewlabels.train.config import Config, plan_of
-from fewlabels.train.device import PRECISIONS, make_fabric, pick_precision
+from fewlabels.train.device import make_fabric, pick_precision
 from fewlabels.train.evaluate import laid_out
 from fewlabels.train.loop import Training, begin, train_epoch
 from fewlabels.train.optimizer import make_optimizer
@@ -69,12 +72,12 @@ def source(sizes: Sizes) -> Source:
     return Source("random", tuple("0123456789"), images, validation_size=sizes.images // 10, normalize="gcn")
 
 
-def ours(name: str, sizes: Sizes, images: Source) -> Training:
+def ours(name: str, sizes: Sizes, images: Source, precision: str = "auto") -> Training:
     """A run of the strong recipe in the middle of its budget."""
     overrides = {"epoch_steps": sizes.steps, "warmup": 0.0, "pool": 8_192 * sizes.steps // 64}
     config = Config("random", method=name, recipe="strong", labels=sizes.labels, overrides=overrides)
     plan = plan_of(config)
-    fabric = make_fabric(device="cpu", precision=pick_precision("auto", "cpu"), devices=1, nodes=1)
+    fabric = make_fabric(device="cpu", precision=pick_precision(precision, "cpu"), devices=1, nodes=1)
     problem = pose(images, fit("gcn", images.train.pixels), config, plan, fabric.device)
     network = sizes.network().to(memory_format=torch.channels_last)
     clock = Clock(Budget(steps=BUDGET), step=BUDGET // 2)
@@ -87,7 +90,7 @@ def bare(t: Training, sizes: Sizes) -> Block:
     network = sizes.network().to(memory_format=torch.channels_last)
     optimizer = make_optimizer(network, recipe)
     model = torch.compile(network) if sizes.compiled else network
-    low = PRECISIONS[pick_precision("auto", "cpu")] == "bf16-mixed"
+    low = pick_precision("auto", "cpu") == "bf16"
     known = ready(recipe.labeled_batch)
     unknown = ready(recipe.unlabeled_batch if method.uses_unlabeled else 0)
     labels = torch.arange(len(known) + len(unknown)) % 10
@@ -95,18 +98,17 @@ def bare(t: Training, sizes: Sizes) -> Block:
     if not looks and method.terms and not all(isinstance(term, EntMin | PseudoLabel) for _, term in method.terms):
         looks = [partial(look_once, images=unknown)]
     pool = recipe.pool if method.labeler is not None and isinstance(recipe.pool, int) else 0
+    looked_at = ready(sizes.labels + pool).split(128) if pool else ()  # as many at once as ours
 
     def logits(images: Tensor) -> Tensor:
         with torch.autocast("cpu", torch.bfloat16, enabled=low):
             return model(images).float()
 
     def block() -> None:
-        if pool:
-            network.eval()
-            with torch.no_grad():
-                for count in (sizes.labels, pool):
-                    for part in ready(count).split(1_024):
-                        logits(part)
+        network.eval()
+        with torch.no_grad():
+            for part in looked_at:
+                logits(part)
         network.train()
         for _ in range(sizes.steps):
             loss = F.cross_entropy(logits(torch.cat([known, unknown])), labels)
@@ -115,13 +117,14 @@ def bare(t: Training, sizes: Sizes) -> Block:
             optimizer.zero_grad(set_to_none=True)
             loss.backward()
             optimizer.step()
+        assert torch.isfinite(loss), "passes over numbers that are none take another time"
 
     return block
 
 
 def ready(count: int) -> Tensor:
-    """Images where and as the network wants them."""
-    return laid_out(torch.zeros(count, 3, 32, 32))
+    """Images where and as the network wants them; of zeros, normalisation would make infinities."""
+    return laid_out(torch.randn(count, 3, 32, 32, generator=torch.Generator().manual_seed(count)))
 
 
 def look_once(logits: Callable[[Tensor], Tensor], images: Tensor) -> float:
@@ -157,35 +160,48 @@ def modssc(sizes: Sizes, images: Source) -> None:
     t = ours("fixmatch", replace(sizes, compiled=False), images)
     recipe = t.method.recipe
     batch = recipe.labeled_batch + recipe.unlabeled_batch
-    works: dict[str, Block] = {"ours": lambda: train_epoch(t), PEER: theirs(recipe, sizes)}
+    plain = ours("fixmatch", replace(sizes, compiled=False), images, "float32")
+    works: dict[str, Block] = {
+        "ours, bf16": lambda: train_epoch(t),
+        "modssc, float32": theirs(recipe, sizes),
+        "ours, float32": lambda: train_epoch(plain),
+        "modssc, bf16": theirs(recipe, sizes, low=True),
+    }
     if sizes.compiled:
         compiled = ours("fixmatch", sizes, images)
-        works["ours compiled"] = lambda: train_epoch(compiled)
+        works["ours, bf16, compiled"] = lambda: train_epoch(compiled)
     spent = interleaved(works, sizes)
-    ratios = {name: times(spent[PEER], spent[name]) for name in works if name != PEER}
-    found = {"times_modssc": ratios, "modssc": version(PEER), "precision_of_modssc": "float32"}
-    report("our FixMatch beside ModSSC's", sizes, recipe, spent, batch, found)
-    shown = ", ".join(f"{name} {ratio:.2f} x" for name, ratio in ratios.items())
-    print(f"fixmatch       {rates(spent, sizes, batch)}; {shown} of {PEER}", flush=True)
+    pairs = [(name, "modssc, float32") for name in works if name != "modssc, float32"]
+    pairs.append(("ours, bf16", "modssc, bf16"))
+    ratios = {f"{one} / {other}": times(spent[other], spent[one]) for one, other in pairs}
+    report("our FixMatch beside ModSSC's", sizes, recipe, spent, batch, {"times": ratios, "modssc": version(PEER)})
+    print(f"fixmatch       {rates(spent, sizes, batch)}")
+    print(*(f"{name:44} {ratio:.2f} x" for name, ratio in ratios.items()), sep="\n", flush=True)
 
 
-def theirs(recipe: Recipe, sizes: Sizes) -> Block:
-    """An epoch of ModSSC's own ``fit`` on as many images as ``steps`` steps take."""
+def theirs(recipe: Recipe, sizes: Sizes, *, low: bool = False) -> Block:
+    """An epoch of ModSSC's own ``fit`` on as many images as ``steps`` steps take; ``low`` is bf16 and channels last."""
     from modssc.inductive.deep import TorchModelBundle
     from modssc.inductive.methods.fixmatch import FixMatchMethod, FixMatchSpec
     from modssc.inductive.types import DeviceSpec, InductiveDataset
 
-    network = sizes.network()
+    layout = torch.channels_last if low else torch.contiguous_format
+    network = sizes.network().to(memory_format=layout)
     bundle = TorchModelBundle(model=network, optimizer=make_optimizer(network, recipe))
     mu = recipe.unlabeled_batch // recipe.labeled_batch
     method = FixMatchMethod(FixMatchSpec(model_bundle=bundle, mu=mu, batch_size=recipe.labeled_batch))
     generator = torch.Generator().manual_seed(0)
     known, weak, strong = (
-        torch.randn(count * sizes.steps, 3, 32, 32, generator=generator)
+        torch.randn(count * sizes.steps, 3, 32, 32, generator=generator).contiguous(memory_format=layout)
         for count in (recipe.labeled_batch, recipe.unlabeled_batch, recipe.unlabeled_batch)
     )
     data = InductiveDataset(X_l=known, y_l=torch.arange(len(known)) % 10, X_u_w=weak, X_u_s=strong)
-    return lambda: method.fit(data, device=DeviceSpec(device="cpu"), seed=0)
+
+    def block() -> None:
+        with torch.autocast("cpu", torch.bfloat16, enabled=low):
+            method.fit(data, device=DeviceSpec(device="cpu"), seed=0)
+
+    return block
 
 
 def interleaved(works: dict[str, Block], sizes: Sizes) -> dict[str, list[float]]:
