@@ -7,11 +7,13 @@ import pytest
 
 from fewlabels.errors import InputError
 from fewlabels.experiments.catalogue import EXPERIMENTS
-from fewlabels.experiments.pages import BLOCK, costs, fill, main
+from fewlabels.experiments.pages import BLOCK, costs, fill, known_records, main
 from fewlabels.experiments.reproduce import reproduce
 from fewlabels.report.records import read_records
 
-PAGE = Path(__file__).parents[2] / "docs" / "reproducing.md"
+PROJECT = Path(__file__).parents[2]
+PAGE = PROJECT / "docs" / "reproducing.md"
+PAGES = [page for page in sorted((PROJECT / "docs").rglob("*.md")) if BLOCK.search(page.read_text(encoding="utf-8"))]
 
 
 def block(page: str, asked: str) -> str:
@@ -26,19 +28,37 @@ def test_the_page_says_what_everything_costs_now():
         assert f"| {name} | paper |" in page
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_the_tables_of_every_page_are_those_of_the_records(page):
+    text = page.read_text(encoding="utf-8")
+    assert fill(text, known_records(PROJECT / "results")) == text, f"python -m fewlabels.experiments.pages {page}"
+
+
+def test_our_own_numbers_stand_without_quoted_ones(pool, tmp_path):
+    reproduce("methods", preset="smoke", data="svhn", methods=["sm-gnn", "vat"], seeds=[0], out=tmp_path / "results")
+    records = known_records(tmp_path / "results")
+    every, one = (fill(f"<!-- begin: {asked} -->\n<!-- end -->", records) for asked in ("own smoke", "own smoke vat"))
+    assert "S-M-GNN" in every
+    assert "S-M-GNN" not in one
+    assert "VAT" in every
+    assert "VAT" in one
+    assert "quoted" not in every
+    assert "no record" in fill("<!-- begin: own smoke pi -->\n<!-- end -->", records)
+
+
 def test_tables_are_made_from_the_records(pool, tmp_path):
     made = reproduce("table2", preset="smoke", data="svhn", methods=["sm-gnn"], seeds=[0, 1], out=tmp_path / "results")
     page = tmp_path / "page.md"
     page.write_text(
         "Before\n<!-- begin: table2 smoke -->\nold\n<!-- end -->\n<!-- begin: times smoke -->\n<!-- end -->\nAfter\n"
     )
-    main(page, tmp_path / "results")
+    main([page], tmp_path / "results")
     text = page.read_text()
     assert made.written[0].read_text().strip() in text
     assert "| Digits | S-M-GNN | 50 | 2 steps | 2 | " in text
     assert "old" not in text
     assert (text.splitlines()[0], text.splitlines()[-1]) == ("Before", "After")
-    main(page, tmp_path / "results")
+    main([page], tmp_path / "results")
     assert page.read_text() == text
 
 
@@ -53,4 +73,4 @@ def test_records_of_another_preset_are_not_in_a_presets_times(pool, tmp_path):
 
 def test_a_page_that_is_not_there_is_refused(tmp_path):
     with pytest.raises(InputError, match="is not a file"):
-        main(tmp_path / "page.md", tmp_path)
+        main([tmp_path / "page.md"], tmp_path)

@@ -27,10 +27,14 @@ CHANGES: Mapping[str, Mapping[str, Any]] = {
     "outputs of the student, not of the average": {"match_with": "student"},
     "clusters of equal mass": {"weights": "uniform"},
     "50 clusters": {"clusters": 50},
+    "200 clusters": {"clusters": 200},
     "features": {"match_on": "features"},
     "features, 50 clusters": {"match_on": "features", "clusters": 50},
 }
-UNEVEN = {"true class shares": {"class_prior": SVHN_SHARES}}  # CIFAR-10's are even
+UNEVEN: Mapping[str, Mapping[str, Any]] = {  # CIFAR-10's are even
+    "true class shares": {"class_prior": SVHN_SHARES},
+    "true class shares, of the clusters too": {"class_prior": SVHN_SHARES, "weights": "prior"},
+}
 
 
 def _asks(data: str) -> tuple[Config, ...]:

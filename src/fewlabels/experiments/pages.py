@@ -1,7 +1,9 @@
-"""``python -m fewlabels.experiments.pages PAGE``: a page's tables, made anew from the presets and from the records.
+"""``python -m fewlabels.experiments.pages PAGE...``: pages' tables, made anew from the presets and from the records.
 
-A table stands between ``<!-- begin: table1 desk -->`` and ``<!-- end -->``; what stood there before is replaced.
-Nothing in such a table is typed by hand, so no number stands on a page without a record behind it.
+A table stands between ``<!-- begin: table1 desk -->`` and ``<!-- end -->``; what stood there before is replaced. Beside
+the tables of the paper there are ``costs``, ``times desk`` and ``own desk``, our numbers without the quoted ones, of
+every method or, ``own desk vat``, of one. Nothing in such a table is typed by hand, so no number stands on a page
+without a record behind it.
 """
 
 from __future__ import annotations
@@ -19,7 +21,9 @@ from fewlabels.experiments.experiment import Drawing, cells
 from fewlabels.experiments.identity import key_of_record
 from fewlabels.experiments.ledger import records_of_cells
 from fewlabels.experiments.presets import PRESETS, preset
+from fewlabels.experiments.tabulate import by_method
 from fewlabels.report.names import data_name, duration, method_name, thousands
+from fewlabels.report.quoted import Quote
 from fewlabels.report.records import Record, read_records
 from fewlabels.train.config import pick
 
@@ -40,9 +44,11 @@ def fill(text: str, records: Sequence[Record]) -> str:
 def _block(asked: str, records: Sequence[Record]) -> str:
     if asked == "costs":
         return costs()
-    what, _, name = asked.partition(" ")
+    what, name, *methods = asked.split()
     if what == "times":
         return times([record for record in records if record.preset == preset(name).name])
+    if what == "own":
+        return _table("methods", name, records, methods or None, quotes=())
     return _table(what, name, records)
 
 
@@ -82,23 +88,41 @@ def times(records: Sequence[Record]) -> str:
     return "\n".join(lines)
 
 
-def _table(what: str, name: str, records: Sequence[Record]) -> str:
+def _table(
+    what: str,
+    name: str,
+    records: Sequence[Record],
+    methods: Sequence[str] | None = None,
+    quotes: Sequence[Quote] | None = None,
+) -> str:
     experiment, chosen = pick(EXPERIMENTS, what, "table or figure"), preset(name)
-    drawn = cells(experiment, chosen, seeds=chosen.seeds[:1])
+    drawn = cells(experiment, chosen, seeds=chosen.seeds[:1], methods=methods)
     mine = records_of_cells(records, drawn, chosen.name)
-    drawing = Drawing(what, experiment.title, mine, drawn, chosen, Path())
-    return experiment.table(drawing).to_markdown() if mine else "There is no record of it yet."
+    if not mine:
+        return "There is no record of it yet."
+    title = experiment.title if methods is None else "Test error"
+    drawing = Drawing(what, title, mine, drawn, chosen, Path())
+    table = experiment.table(drawing) if quotes is None else by_method(drawing, quotes)
+    return str(table.to_markdown())
 
 
-def main(page: Path, results: Path = Path("results")) -> None:
-    """Fill a page in place."""
-    if not page.is_file():
-        raise InputError(f"{page} is not a file: give a page that has <!-- begin: ... --> in it")
-    known: dict[str, Record] = {}  # a run that was gathered stands in its folder as well
+def known_records(results: Path) -> tuple[Record, ...]:
+    """Every run below a folder once: one that was gathered may stand in its own folder as well."""
+    known: dict[str, Record] = {}
     for record in read_records([results]):
         known.setdefault(key_of_record(record), record)
-    page.write_text(fill(page.read_text(encoding="utf-8"), tuple(known.values())), encoding="utf-8")
+    return tuple(known.values())
+
+
+def main(pages: Sequence[Path], results: Path = Path("results")) -> None:
+    """Fill pages in place."""
+    for page in pages:
+        if not page.is_file():
+            raise InputError(f"{page} is not a file: give a page that has <!-- begin: ... --> in it")
+    records = known_records(results)
+    for page in pages:
+        page.write_text(fill(page.read_text(encoding="utf-8"), records), encoding="utf-8")
 
 
 if __name__ == "__main__":
-    main(*map(Path, sys.argv[1:]))
+    main([Path(name) for name in sys.argv[1:]])

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from fewlabels.experiments.experiment import Drawing
 from fewlabels.experiments.identity import SEED, key, key_of_record
 from fewlabels.report.grouping import Group
+from fewlabels.report.quoted import QUOTES, Quote
 from fewlabels.report.tables import Column, Measured, Row, Setting, Table, error_table, measured
 from fewlabels.train.config import Config
 
 
-def by_method(drawing: Drawing) -> Table:
+def by_method(drawing: Drawing, quotes: Sequence[Quote] = QUOTES) -> Table:
     """Methods in rows, data sets in columns; quoted numbers in columns of their own."""
     methods = tuple(dict.fromkeys(cell.method for cell in drawing.cells))
-    return error_table(drawing.title, drawing.records, _settings(drawing), methods, notes=(_note(drawing),))
+    note = _note(drawing)
+    return error_table(drawing.title, drawing.records, _settings(drawing), methods, quotes=quotes, notes=(note,))
 
 
 def by_change(drawing: Drawing, label: Callable[[Config], str]) -> Table:
