@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,7 +15,9 @@ from torch import nn
 
 from fewlabels import ROTClassifier
 from fewlabels.errors import Diverged, InputError
-from fewlabels.methods import Recipe
+from fewlabels.estimators.recipe import read_recipe
+from fewlabels.estimators.samples import ROWS
+from fewlabels.methods import RECIPES, Recipe
 
 QUICK = Recipe(epoch_steps=16, pool="all", ema=None)  # an average of so few steps would be of the first weights
 
@@ -99,11 +102,72 @@ def test_fewer_rows_than_clusters_are_said_only_to_who_asked():
 def test_a_network_that_diverges_is_told_with_its_epoch():
     X, y, _ = table()
     recipe = Recipe(optimizer="sgd", learning_rate=1e30, labeled_view="plain", unlabeled_views=("plain",), pool="all")
-    with pytest.raises(Diverged, match="epoch 1"):
+    with pytest.raises(Diverged, match=r"at epoch 1 is (nan|inf): lower learning_rate \(now 1e\+30\)") as raised:
         ROTClassifier(max_iter=3, recipe=recipe, random_state=0).fit(X, y)
+    assert "checkpoint" not in str(raised.value)  # there is none
 
 
-@pytest.mark.parametrize(("options", "message"), [({"max_iter": 0}, "max_iter is 0"), ({"alpha": -1.0}, "alpha is -1")])
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"schedule": "cosin"}, "schedule is 'cosin': give 'constant', 'step' or 'cosine'"),
+        ({"optimizer": "adamw"}, "optimizer is 'adamw': give 'adam' or 'sgd'"),
+        ({"evaluate": "emma"}, "evaluate is 'emma'"),
+        ({"match_with": "emma"}, "match_with is 'emma'"),
+        ({"pool": -4}, "pool is -4: give a number of at least 1"),
+        ({"pool": None}, "pool is None: give"),
+        ({"relabel_epochs": 0}, "relabel_epochs is 0"),
+        ({"labeled_view": "strong"}, "no view of feature rows is called 'strong'"),
+        (
+            {"alpha": 0.0},
+            r"the recipe has alpha=0\.0 and the estimator alpha=1\.0: leave it out .* give alpha=0",
+        ),
+        ({"epochs": 7}, "the recipe has epochs=7 and the estimator max_iter=2: leave it out .* give max_iter=7"),
+    ],
+)
+def test_a_recipe_is_looked_at_as_a_run_s_settings_are(settings, message):
+    X, y, _ = table()
+    with pytest.raises(InputError, match=message):
+        ROTClassifier(max_iter=2, recipe=replace(ROWS, **settings)).fit(X, y)
+
+
+def test_a_recipe_may_say_what_the_estimator_says():
+    X, y, _ = table()
+    usual, said = (
+        ROTClassifier(max_iter=2, alpha=0.5, recipe=recipe, random_state=0).fit(X, y)
+        for recipe in (None, replace(ROWS, alpha=0.5, epochs=2))
+    )
+    assert np.array_equal(usual.predict_proba(X), said.predict_proba(X))
+
+
+def test_a_recipe_by_its_name():
+    own = Recipe(unlabeled_views=("weak", "strong"))
+    assert read_recipe("oliver", own, max_iter=3, alpha=0.5) == replace(RECIPES["oliver"](own), epochs=3, alpha=0.5)
+    X, y, _ = pictures()
+    named = ROTClassifier(max_iter=1, recipe="paper", random_state=0).fit(X, y)
+    assert named.history_[0]["learning_rate"] == 3e-3  # Adam's in the paper; IMAGES starts SGD at 0.1
+    with pytest.raises(InputError, match=r"there is no recipe 'papper'\. Did you mean 'paper'"):
+        ROTClassifier(recipe="papper").fit(X, y)
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"max_iter": 0}, "max_iter is 0"),
+        ({"max_iter": "3"}, "max_iter is '3'"),
+        ({"alpha": -1.0}, "alpha is -1"),
+        ({"alpha": "1"}, "alpha is '1' and"),
+        ({"alpha": float("nan")}, "alpha is nan"),
+        (
+            {"recipe": {"alpha": 1}},
+            r"recipe is \{'alpha': 1\}: give a fewlabels\.methods\.Recipe or a name: strong",
+        ),
+        ({"model": 3}, "model is 3: give a name, 'auto' say, or a torch.nn.Module"),
+        ({"model": nn.Linear}, "model is <class .*Linear'>: give a name"),
+    ],
+)
 def test_options_out_of_range_are_refused_in_a_sentence(options, message):
     X, y, _ = table()
     with pytest.raises(InputError, match=message):

@@ -63,6 +63,18 @@ def test_names_for_labels(estimator, unlabeled):
 
 
 @both
+@pytest.mark.parametrize(("kind", "mark"), [(int, None), (int, ""), (bool, None), (float, None)])
+def test_labels_that_are_objects_for_their_mark_alone(estimator, kind, mark):
+    X, _, truth = table()
+    truth = (truth > 0).astype(int)
+    y = np.array([mark if code < 0 else kind(code) for code in hide(truth, 4)], dtype=object)
+    fitted = clone(estimator).set_params(unlabeled=mark).fit(X, y)
+    assert fitted.classes_.dtype == np.dtype(kind)
+    assert (fitted.transduction_ == truth).all()
+    assert fitted.score(X, y) == 1
+
+
+@both
 def test_nothing_unlabelled(estimator):
     X, _, truth = table()
     fitted = clone(estimator).fit(X, truth)
@@ -128,6 +140,57 @@ def test_float32_rows(estimator):
 
 
 @both
+@pytest.mark.parametrize(
+    ("dtype", "factor"), [(np.float32, 1e-35), (np.float32, 1e30), (np.float64, 1e-300), (np.float64, 1e300)]
+)
+def test_no_scale_is_too_small_or_too_large(estimator, dtype, factor):
+    X, y, truth = table()
+    X = (factor * X).astype(dtype)
+    fitted = clone(estimator).fit(X, y)
+    assert (fitted.transduction_ == truth).all()
+    assert (fitted.predict(X) == truth).all()
+
+
+@both
+def test_a_row_too_far_out_to_be_measured_is_refused(estimator):
+    X, y, _ = table()
+    fitted = clone(estimator).fit(1e-20 * X, y)
+    with pytest.raises(InputError, match=r"1 of 3 rows lie more than \de\+\d+ times the spread of the fitted"):
+        fitted.predict_proba(np.concatenate([1e-20 * X[:2], np.full((1, 5), 1e300)]))
+
+
+class Table:
+    """As much of a data frame as is looked at: it gives an array, and its rows by ``iloc``."""
+
+    def __init__(self, values: np.ndarray) -> None:
+        self.values, self.shape, self.taken = values, values.shape, []
+
+    def __array__(self, dtype: object = None, copy: bool | None = None) -> np.ndarray:
+        return np.array(self.values, dtype=dtype)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @property
+    def iloc(self) -> Table:
+        return self
+
+    def __getitem__(self, rows: np.ndarray) -> Table:
+        self.taken.append(rows)
+        return Table(self.values[rows])
+
+
+@both
+def test_a_table_is_read_as_its_array(estimator):
+    X, y, _ = table()
+    frame = Table(X)
+    fitted = clone(estimator).fit(frame, y)
+    assert (fitted.predict_proba(frame) == clone(estimator).fit(X, y).predict_proba(X)).all()
+    assert fitted.score(frame, y) == 1
+    assert [rows.tolist() for rows in frame.taken] == [np.flatnonzero(y >= 0).tolist()]
+
+
+@both
 def test_nothing_is_printed(estimator, capfd):
     X, y, _ = table()
     clone(estimator).fit(X, y).predict(X)
@@ -179,6 +242,24 @@ def test_a_prior_tells_what_even_labels_hide(estimator):
     ],
 )
 def test_options_out_of_range_are_refused_in_a_sentence(estimator, options, message):
+    X, y, _ = table()
+    with pytest.raises(InputError, match=message):
+        clone(estimator).set_params(**options).fit(X, y)
+
+
+@both
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"class_prior": {0: 0.5, 1: 0.5}}, r"class_prior is \{0: 0\.5, 1: 0\.5\}: give one mass a class"),
+        ({"class_prior": "uniform"}, "class_prior is 'uniform': give one mass a class"),
+        ({"clusters": 4.5}, "clusters is 4.5: give a whole number"),
+        ({"clusters": "6"}, "clusters is '6': give a whole number"),
+        ({"reg": "x"}, "reg is 'x' and"),
+    ],
+)
+def test_options_of_the_wrong_kind_are_refused_in_a_sentence(estimator, options, message):
     X, y, _ = table()
     with pytest.raises(InputError, match=message):
         clone(estimator).set_params(**options).fit(X, y)

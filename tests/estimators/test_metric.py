@@ -55,6 +55,15 @@ def test_rounds_find_the_column_that_tells_classes_apart(seed):
     assert (more.predict(X)[y < 0] == more.transduction_[y < 0]).mean() > 0.99
 
 
+def test_the_metric_is_of_rows_over_their_scale():
+    X, truth = stretched(0)
+    near, far = (TransportLabeler(random_state=0).fit(factor * X, hide(truth, 10)) for factor in (1, 2.0**900))
+    assert near.scale_ == np.abs(X).max()
+    assert far.scale_ == 2.0**900 * near.scale_
+    assert np.array_equal(near.metric_, far.metric_)
+    assert np.array_equal(2.0**900 * near.cluster_centers_, far.cluster_centers_)
+
+
 def test_one_round_takes_the_columns_as_they_come():
     X, truth = stretched(0)
     assert np.array_equal(TransportLabeler(rounds=1).fit(X, hide(truth, 10)).metric_, np.eye(2))

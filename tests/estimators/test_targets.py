@@ -16,6 +16,9 @@ from fewlabels.estimators.targets import masses_of, read_targets, without_label
         (np.array(["dog", -1, "cat"]), -1, ["cat", "dog"], [1, -1, 0]),
         (np.array(["dog", -1, "cat"], dtype=object), -1, ["cat", "dog"], [1, -1, 0]),
         (np.array(["dog", None, "cat"], dtype=object), None, ["cat", "dog"], [1, -1, 0]),
+        (np.array([None, 7, 3, None], dtype=object), None, [3, 7], [-1, 1, 0, -1]),
+        (np.array([None, True, False], dtype=object), None, [False, True], [-1, 1, 0]),
+        (np.array(["", 7.0, 3.0], dtype=object), "", [3.0, 7.0], [-1, 1, 0]),
         (np.array([True, False]), -1, [False, True], [1, 0]),
         (np.array([2, 1]), "", [1, 2], [1, 0]),
     ],
@@ -42,3 +45,9 @@ def test_bad_input_is_refused_in_a_sentence():
         read_targets(np.array([-1, -1, -1]), -1)
     with pytest.raises(ValueError, match="Unknown label type"):
         read_targets(np.array([0.5, 1.5, -1.0]), -1)
+    with pytest.raises(ValueError, match="Unknown label type"):
+        read_targets(np.array([0.5, 1.5, None], dtype=object), None)
+    with pytest.raises(InputError, match="the labels are of NoneType, int: give numbers alone or text alone, and as"):
+        read_targets(np.array([None, 0, 1], dtype=object), -1)
+    with pytest.raises(InputError, match="the labels are of int, str: give"):
+        read_targets(np.array([None, 0, "cat"], dtype=object), None)

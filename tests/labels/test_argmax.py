@@ -23,7 +23,7 @@ def test_bad_input_is_refused_in_a_sentence():
         Argmax(1.5)
     with pytest.raises(InputError, match="2 columns and there are 3 classes"):
         Argmax()(Outputs(x_l[:, :2], y_l, torch.rand(4, 2), 3), Generator())
-    with pytest.raises(InputError, match="not features"):
+    with pytest.raises(InputError, match="the rows are features and labelling oneself needs probabilities"):
         Argmax()(Outputs(x_l, y_l, torch.rand(4, 3), 3, features=True), Generator())
     with pytest.raises(Diverged, match="1 of 3 unlabelled outputs"):
         Argmax()(Outputs(x_l, y_l, x_l.index_fill(0, torch.tensor([1]), torch.nan), 3), Generator())

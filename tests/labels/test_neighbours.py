@@ -33,6 +33,22 @@ def test_sample_to_measure_is_the_wasserstein_distance_to_each_class(order):
     assert torch.equal(labels, brute.argmin(1))
 
 
+@pytest.mark.parametrize("order", [50, 500])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_a_high_order_comes_near_the_farthest_row_of_a_class(order, dtype):
+    x_l, y_l, x_u, truth = blobs(classes=3, dim=3, labeled=4, unlabeled=5)
+    x_l, x_u = 0.01 * x_l.to(dtype), 0.01 * x_u.to(dtype)  # powers of such distances are 0 in any type
+    found = dirac_distances(x_l, y_l, x_u, classes=3, order=order)
+    farthest = torch.stack([torch.cdist(x_u, x_l[y_l == j]).amax(1) for j in range(3)], 1)
+    assert (found <= farthest * (1 + 1e-5)).all()
+    assert (found >= farthest * 4 ** (-1 / order) * (1 - 1e-5)).all()  # where one of the four rows alone counts
+    assert torch.equal(SampleToMeasure(order)(Outputs(x_l, y_l, x_u, 3), Generator()).labels, truth)
+
+
+def test_a_row_on_the_only_row_of_a_class_is_at_distance_zero():
+    assert dirac_distances(torch.eye(2), torch.arange(2), torch.eye(2)[:1], classes=2, order=3)[0, 0] == 0
+
+
 def test_blocks_change_nothing(monkeypatch):
     x_l, y_l = softmax_rows(50, seed=3)
     x_u, _ = softmax_rows(333, seed=4)
@@ -58,5 +74,6 @@ def test_bad_input_is_refused_in_a_sentence():
         SampleToSample()(Outputs(x_l, y_l, x_u[:0], 4), Generator())
     with pytest.raises(Diverged, match="not finite"):
         SampleToMeasure()(Outputs(x_l, y_l, x_u * torch.nan, 4), Generator())
-    with pytest.raises(InputError, match=r"order is 0\.5"):
-        SampleToMeasure(0.5)
+    for order in (0.5, float("inf"), float("nan")):
+        with pytest.raises(InputError, match=f"order is {order} and W_k needs a finite k >= 1: use 1 or 2"):
+            SampleToMeasure(order)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 import torch
 from problems import blobs, softmax_rows
@@ -9,7 +10,7 @@ from torch import Generator
 
 from fewlabels import ot
 from fewlabels.errors import Diverged, InputError
-from fewlabels.labels import ROT, Outputs, match
+from fewlabels.labels import ROT, Argmax, Outputs, SampleToMeasure, SampleToSample, match
 from fewlabels.labels.steps import one_hot_spread
 
 
@@ -101,7 +102,7 @@ def test_identical_outputs_are_labelled_and_say_which_classes_stay_empty():
     same = torch.full((6, 3), 1 / 3)
     matching = match(same[:3], torch.arange(3), same, classes=3)
     assert matching.empty_classes == (1, 2)
-    assert matching.note == "3 clusters were asked of 6 unlabelled rows and 1 hold any"
+    assert matching.note == "3 clusters were asked of 6 unlabelled rows and 1 holds any"
     assert torch.isfinite(matching.soft_labels).all()
 
 
@@ -116,6 +117,8 @@ def test_fewer_unlabelled_rows_than_clusters():
     matching = match(torch.eye(4), torch.arange(4), torch.eye(4)[[2, 0]], classes=4, reg=0.1)
     assert matching.labels.tolist() == [2, 0]
     assert matching.note == "4 clusters were asked of 2 unlabelled rows and 2 hold any"
+    one = match(torch.eye(4), torch.arange(4), torch.eye(4)[[2]], classes=4, reg=0.1)
+    assert one.note == "4 clusters were asked of 1 unlabelled row and 1 holds any"
 
 
 def test_an_empty_cluster_takes_no_label_from_the_others():
@@ -142,6 +145,18 @@ def test_features_are_scaled_to_the_spread_of_one_hot_rows():
     assert torch.allclose(scaled.cost_matrix, large.cost_matrix)
 
 
+@pytest.mark.parametrize(
+    ("dtype", "factor"),
+    [(torch.float32, 1e-30), (torch.float32, 1e30), (torch.float64, 1e-300), (torch.float64, 1e300)],
+)
+def test_no_scale_of_the_features_is_too_small_or_too_large(dtype, factor):
+    x_l, y_l, x_u, truth = blobs(seed=4)
+    usual = match(x_l, y_l, x_u, classes=4, scale=True)
+    far = match((factor * x_l).to(dtype), y_l, (factor * x_u).to(dtype), classes=4, scale=True)
+    assert torch.equal(far.labels, truth)
+    assert torch.allclose(far.cost_matrix, usual.cost_matrix, rtol=1e-4, atol=1e-5)
+
+
 def test_the_labeler_is_match_behind_a_labeler_s_face():
     x_l, y_l, x_u, truth = blobs()
     hard = ROT()(Outputs(x_l, y_l, x_u, 4), Generator())
@@ -155,7 +170,7 @@ def test_the_labeler_is_match_behind_a_labeler_s_face():
 
 def test_bad_input_is_refused_in_a_sentence():
     x_l, y_l, x_u, _ = blobs()
-    with pytest.raises(InputError, match="1 of 4 classes have no labelled row \\(3\\)"):
+    with pytest.raises(InputError, match="1 of 4 classes came without a labelled row \\(3\\)"):
         match(x_l[y_l < 3], y_l[y_l < 3], x_u, classes=4)
     with pytest.raises(InputError, match=r"class_prior sums to 1\.2"):
         match(x_l, y_l, x_u, classes=4, class_prior=(0.3, 0.3, 0.3, 0.3))
@@ -171,23 +186,70 @@ def test_bad_input_is_refused_in_a_sentence():
         match(x_l, y_l, x_u, classes=4, clusters=3)
     with pytest.raises(InputError, match="weights='prior' gives the mass of each of 4 classes"):
         match(x_l, y_l, x_u, classes=4, clusters=6, weights="prior")
-    with pytest.raises(Diverged, match="2 of 120 unlabelled outputs are not finite"):
+    with pytest.raises(InputError, match="classes is 0 and at least 1 is needed"):
+        match(x_l[:0], y_l[:0], x_u, classes=0)
+    with pytest.raises(Diverged, match=r"2 of 120 unlabelled outputs are not finite: .* or leave such rows out$"):
         match(x_l, y_l, x_u.index_fill(0, torch.tensor([0, 5]), torch.nan), classes=4)
     with pytest.raises(Diverged, match="1 of 20 labelled outputs"):
         match(x_l.index_fill(0, torch.tensor([3]), torch.inf), y_l, x_u, classes=4)
 
 
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"x_l": np.eye(4)}, r"x_l is a ndarray of float64 and shape \(4, 4\): give a tensor of rows and columns"),
+        ({"x_u": [[0.0] * 4]}, "x_u is of type list: give a tensor"),
+        ({"x_l": torch.eye(4).long()}, r"x_l is a Tensor of torch.int64 and shape \(4, 4\): .* torch.float32 or"),
+        ({"x_u": torch.eye(4).half()}, "x_u is a Tensor of torch.float16"),
+        ({"x_u": torch.ones(4)}, r"x_u is a Tensor of torch.float32 and shape \(4,\): give a tensor of rows"),
+        ({"x_l": torch.ones(4, 0)}, r"shape \(4, 0\): give a tensor of rows and columns"),
+        ({"x_u": torch.ones(2, 3)}, "x_l has 4 columns of torch.float32 on cpu and x_u has 3 columns"),
+        ({"x_u": torch.ones(2, 4).double()}, "and x_u has 4 columns of torch.float64 on cpu: give both the same"),
+        ({"y_l": torch.arange(3)}, r"y_l is a Tensor of torch.int64 and shape \(3,\) and x_l has 4 rows: give"),
+        ({"y_l": torch.arange(5)}, r"shape \(5,\) and x_l has 4 rows"),
+        ({"y_l": torch.arange(4.0)}, "y_l is a Tensor of torch.float32 .* of type torch.int64"),
+        ({"y_l": [0, 1, 2, 3]}, "y_l is of type list"),
+    ],
+)
+def test_rows_of_the_wrong_kind_are_refused_by_every_labeler(change, message):
+    x_l, y_l, x_u = ({"x_l": torch.eye(4), "y_l": torch.arange(4), "x_u": torch.eye(4)} | change).values()
+    with pytest.raises(InputError, match=message):
+        match(x_l, y_l, x_u, classes=4)
+    for labeler in (ROT(), SampleToSample(), SampleToMeasure(), SampleToMeasure(1), Argmax()):
+        with pytest.raises(InputError, match=message):
+            labeler(Outputs(x_l, y_l, x_u, 4), Generator())
+
+
+@pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize(
     ("option", "message"),
     [
+        ({"clusters": 4.5}, "clusters is 4.5: give a whole number"),
+        ({"clusters": "6"}, "clusters is '6': give a whole number"),
+        ({"clusters": -1}, "clusters is -1: give a whole number of at least 1"),
         ({"reg": 0.0}, "reg is 0.0"),
+        ({"reg": "x"}, "reg is 'x' and"),
         ({"order": 0.5, "solver": "exact"}, "order is 0.5"),
+        ({"order": math.inf, "solver": "exact"}, "order is inf and W_k needs a finite k >= 1"),
+        ({"order": "2"}, "order is '2'"),
         ({"power": 0.0}, "power is 0.0"),
+        ({"power": None}, "power is None"),
         ({"weights": "even"}, "weights is 'even'"),
         ({"solver": "fast"}, "solver is 'fast'"),
+        ({"solver": 3}, "solver is 3: choose bound, exact or an ot.Sinkhorn"),
         ({"order": 1}, "solver='bound' bounds W_k for k >= 2 and order is 1"),
     ],
 )
-def test_the_labeler_refuses_options_out_of_range(option, message):
+def test_options_out_of_range_are_refused(option, message):
     with pytest.raises(InputError, match=message):
         ROT(**option)
+    with pytest.raises(InputError, match=message):
+        match(torch.eye(4), torch.arange(4), torch.eye(4), classes=4, **option)
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize("prior", ["uniform", {0: 0.5, 1: 0.5}, (0.5, "a"), ((0.5,), 0.5)])
+def test_a_prior_that_is_not_numbers_is_refused(prior):
+    with pytest.raises(InputError, match=r"class_prior is .*: give one mass a class, in the order of the classes"):
+        match(torch.eye(2), torch.arange(2), torch.eye(2), classes=2, class_prior=prior)

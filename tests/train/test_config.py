@@ -77,7 +77,8 @@ def test_every_method_runs_under_every_recipe(name, method):
         ({"overrides": {"learning_rate": "fast"}}, "learning_rate is 'fast': give a number"),
         ({"overrides": {"schedule": "linear"}}, "schedule is 'linear': give 'constant', 'step' or 'cosine'"),
         ({"overrides": {"pool": "some"}}, "pool is 'some': give a whole number, 'labeled' or 'all'"),
-        ({"overrides": {"unlabeled_views": "strong"}}, "give a list, each of it a word"),
+        ({"overrides": {"unlabeled_views": "strong"}}, "give a list of one or more, each of it a word"),
+        ({"overrides": {"unlabeled_views": ()}}, "unlabeled_views is (): give a list of one or more"),
     ],
 )
 def test_what_cannot_be_is_refused_at_the_door(changes, message):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import numbers
 import warnings
 from typing import Any
@@ -16,6 +15,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, c
 from torch import Tensor, nn
 
 from fewlabels.errors import InputError
+from fewlabels.estimators.recipe import read_recipe
 from fewlabels.estimators.samples import IMAGES, ROWS, Pictures, Rows
 from fewlabels.estimators.targets import ScoresLabeled, Targets, masses_of, read_targets, takes_anything
 from fewlabels.estimators.training import train
@@ -50,7 +50,7 @@ class ROTClassifier(ScoresLabeled, BaseEstimator):
         weights: str = "free",
         soft: bool = False,
         class_prior: Any = None,
-        recipe: Recipe | None = None,
+        recipe: Recipe | str | None = None,
         flip: bool = False,
         unlabeled: Any = -1,
         random_state: Any = None,
@@ -132,8 +132,8 @@ class ROTClassifier(ScoresLabeled, BaseEstimator):
         """Algorithm 2 on this recipe, or labels alone where there is nothing else."""
         if not (isinstance(self.max_iter, numbers.Integral) and self.max_iter >= 1):
             raise InputError(f"max_iter is {self.max_iter!r} and at least 1 epoch is needed: 30 is usual")
-        if not self.alpha >= 0:
-            raise InputError(f"alpha is {self.alpha} and Eq. (5) needs a weight of 0 or more: 1 is usual")
+        if not (isinstance(self.alpha, numbers.Real) and 0 <= self.alpha < np.inf):
+            raise InputError(f"alpha is {self.alpha!r} and Eq. (5) needs a weight of 0 or more: 1 is usual")
         labeler = ROT(
             clusters=self.clusters,
             reg=self.reg,
@@ -141,8 +141,7 @@ class ROTClassifier(ScoresLabeled, BaseEstimator):
             class_prior=masses_of(self.class_prior),
             soft=self.soft,
         )
-        recipe = own if self.recipe is None else self.recipe
-        recipe = dataclasses.replace(recipe, epochs=int(self.max_iter), alpha=self.alpha)
+        recipe = read_recipe(self.recipe, own, max_iter=int(self.max_iter), alpha=float(self.alpha))
         return Method(labeler if len(targets.unlabeled) else None, recipe=recipe)
 
     def _tell(self, metrics: dict[str, Any]) -> None:

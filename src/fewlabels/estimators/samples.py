@@ -63,13 +63,16 @@ class Rows:
 
     @classmethod
     def fit(cls, X: Float[np.ndarray, "n d"]) -> Rows:
-        """The columns' means and deviations."""
-        deviation = X.std(0, dtype=np.float64)
-        return cls(X.mean(0, dtype=np.float64), np.where(deviation > 0, deviation, 1.0))
+        """The columns' means and deviations, taken of numbers whose squares stay in range."""
+        largest = np.abs(X).max(0).astype(np.float64)
+        unit = np.where(largest > 0, largest, 1.0)
+        mean, deviation = unit * (X / unit).mean(0), unit * (X / unit).std(0)
+        return cls(mean, np.where(deviation > 0, deviation, 1.0))
 
     def read(self, X: Float[np.ndarray, "n d"]) -> Float[Tensor, "n d"]:
         """Standardised in float64, kept in float32."""
-        return torch.from_numpy((X - self.mean) / self.deviation).float()
+        with np.errstate(over="ignore"):  # within_reach says it
+            return within_reach(torch.from_numpy((X - self.mean) / self.deviation).float())
 
     def clean(self, samples: Float[Tensor, "b d"]) -> Float[Tensor, "b d"]:
         """As they are."""
@@ -92,6 +95,17 @@ class Rows:
     def to(self, device: torch.device) -> Rows:
         """Itself: rows are standardised before they go anywhere."""
         return self
+
+
+def within_reach(rows: Float[Tensor, "n d"]) -> Float[Tensor, "n d"]:
+    """The rows, measured as the fitted ones were; refused when one lies so far out that it is no number any more."""
+    far = int((~torch.isfinite(rows)).any(1).sum())
+    if far:
+        raise InputError(
+            f"{far} of {len(rows)} rows lie more than {torch.finfo(rows.dtype).max:.1g} times the spread of the fitted "
+            "rows away from them: look at their units, or leave them out"
+        )
+    return rows
 
 
 def plain(rows: Float[Tensor, "b d"], draws: Draws) -> Float[Tensor, "b d"]:

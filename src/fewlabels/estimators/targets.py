@@ -16,6 +16,7 @@ from torch import Tensor
 
 from fewlabels.data.images import UNKNOWN
 from fewlabels.errors import InputError
+from fewlabels.labels.checks import read_masses
 
 Constructor = TypeVar("Constructor", bound=Callable[..., None])
 
@@ -51,12 +52,12 @@ def read_targets(y: np.ndarray, unlabeled: Any) -> Targets:
     (['cat', 'dog'], [1, -1, 0])
     """
     missing = without_label(y, unlabeled)
-    known = y[~missing]
-    if not len(known):
+    if missing.all():
         raise InputError(
             f"0 of {len(y)} rows are labelled (unlabeled={unlabeled!r}) and each class needs at least 1: "
             "give the label of one row of each class"
         )
+    known = of_one_kind(y[~missing])
     check_classification_targets(known)
     classes, numbered = np.unique(known, return_inverse=True)
     codes = torch.full((len(y),), UNKNOWN)
@@ -75,9 +76,26 @@ def without_label(y: np.ndarray, unlabeled: Any) -> np.ndarray:
     return np.zeros(len(y), dtype=bool)  # a mark that is no number is not among numbers
 
 
+def of_one_kind(known: np.ndarray) -> np.ndarray:
+    """Labels alone as numbers or text, where they are objects only because the mark among them was of another kind.
+
+    >>> of_one_kind(np.array([3, 7], dtype=object)).dtype.kind
+    'i'
+    """
+    if known.dtype.kind != "O":
+        return known
+    plain, words = np.array(known.tolist()), sum(isinstance(label, str) for label in known)
+    if plain.dtype.kind == "O" or 0 < words < len(known):
+        kinds = ", ".join(sorted({type(label).__name__ for label in known}))
+        raise InputError(
+            f"the labels are of {kinds}: give numbers alone or text alone, and as unlabeled the mark of what has none"
+        )
+    return plain
+
+
 def masses_of(class_prior: Any) -> tuple[float, ...] | None:
     """A class prior as the labelers take it: one mass a class, in the order of ``classes_``."""
-    return None if class_prior is None else tuple(float(mass) for mass in np.asarray(class_prior, dtype=float).ravel())
+    return None if class_prior is None else tuple(read_masses(class_prior).flatten().tolist())
 
 
 class ScoresLabeled(ClassifierMixin):
@@ -92,7 +110,7 @@ class ScoresLabeled(ClassifierMixin):
         if not len(known):
             raise InputError(f"0 of {len(labels)} rows are labelled and a score needs at least 1: give their labels")
         weights = None if sample_weight is None else np.asarray(sample_weight)[known]
-        accuracy: float = super().score(_take(X, known), labels[known], sample_weight=weights)
+        accuracy: float = super().score(_take(X, known), of_one_kind(labels[known]), sample_weight=weights)
         return accuracy
 
 

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from fewlabels.data.images import seal
 from fewlabels.data.splits import Split
+from fewlabels.errors import InputError
 from fewlabels.estimators.samples import Reader
 from fewlabels.estimators.targets import Targets
 from fewlabels.methods import Method
@@ -39,7 +40,7 @@ def train(
     with torch.random.fork_rng(devices=cuda):  # whatever draws from torch's own generator leaves no trace
         torch.manual_seed(seed)
         classes = len(targets.classes)
-        network = reader.network(model, classes) if isinstance(model, str) else copy.deepcopy(model)
+        network = _network(model, reader, classes)
         problem = _pose(samples, targets, reader.to(fabric.device), fabric.device)
         check_network(network.to(fabric.device), problem)
         clock = Clock(Budget(steps=method.recipe.epochs * method.recipe.epoch_steps))
@@ -49,6 +50,15 @@ def train(
             history.append(train_epoch(training))
             tell(history[-1])
         return training.judged.cpu().eval().requires_grad_(False), history
+
+
+def _network(model: str | nn.Module, reader: Reader, classes: int) -> nn.Module:
+    """A network called by its name, or a copy of one that was given."""
+    if isinstance(model, str):
+        return reader.network(model, classes)
+    if not isinstance(model, nn.Module):
+        raise InputError(f"model is {model!r}: give a name, 'auto' say, or a torch.nn.Module")
+    return copy.deepcopy(model)
 
 
 def _pose(samples: Shaped[Tensor, "n *shape"], targets: Targets, reader: Reader, device: torch.device) -> Problem:

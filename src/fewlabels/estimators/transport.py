@@ -16,6 +16,7 @@ from torch import Generator, Tensor
 
 from fewlabels.errors import InputError
 from fewlabels.estimators.metric import within_classes
+from fewlabels.estimators.samples import within_reach
 from fewlabels.estimators.targets import ScoresLabeled, Targets, masses_of, read_targets, takes_anything
 from fewlabels.labels import Matching, Outputs, SampleToSample, match
 from fewlabels.labels.steps import Pairs, Weights
@@ -70,6 +71,7 @@ class TransportLabeler(ScoresLabeled, BaseEstimator):
         X, y = validate_data(self, X, y, dtype=(np.float64, np.float32))
         _check_rounds(self.rounds)
         targets = read_targets(y, self.unlabeled)
+        self.scale_ = float(np.abs(X).max()) or 1.0  # over it, squares of the rows stay in range
         pool = targets.unlabeled if len(targets.unlabeled) else targets.labeled
         rows = self._rows(X)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
@@ -78,7 +80,7 @@ class TransportLabeler(ScoresLabeled, BaseEstimator):
             warnings.warn(self.matching_.note, stacklevel=2)
         self.classes_ = targets.classes
         self.n_iter_ = self.matching_.clustering.iterations
-        self.cluster_centers_ = _centers(rows[pool], self.matching_).cpu().numpy()
+        self.cluster_centers_ = self.scale_ * _centers(rows[pool], self.matching_).cpu().numpy()
         plan = self.matching_.plan.matrix.double().cpu()
         self.cluster_distributions_ = (plan / plan.sum(1, keepdim=True)).numpy()
         self.label_distributions_ = self._distributions(targets, pool)
@@ -89,11 +91,11 @@ class TransportLabeler(ScoresLabeled, BaseEstimator):
         """The distribution over ``classes_`` of the cluster whose centre is nearest to each row."""
         check_is_fitted(self)
         rows = self._rows(validate_data(self, X, dtype=(np.float64, np.float32), reset=False))
-        centers = torch.from_numpy(self.cluster_centers_).to(rows)
+        centers = torch.from_numpy(self.cluster_centers_ / self.scale_).to(rows)
         numbered = torch.arange(len(centers), device=rows.device)
         origin, metric = centers.mean(0), torch.from_numpy(self.metric_).to(rows)
-        seen = Outputs((centers - origin) @ metric, numbered, (rows - origin) @ metric, len(centers))
-        nearest = SampleToSample()(seen, Generator())
+        seen = within_reach((rows - origin) @ metric)
+        nearest = SampleToSample()(Outputs((centers - origin) @ metric, numbered, seen, len(centers)), Generator())
         return self.cluster_distributions_[nearest.labels.cpu().numpy()]
 
     def predict(self, X: Any) -> np.ndarray:
@@ -102,7 +104,8 @@ class TransportLabeler(ScoresLabeled, BaseEstimator):
         return self.classes_[probabilities.argmax(1)]
 
     def _rows(self, X: np.ndarray) -> Float[Tensor, "n d"]:
-        return torch.from_numpy(np.require(X, requirements=["C", "W"])).to(pick_device(self.device))
+        """In units of the largest entry that was fitted."""
+        return torch.from_numpy(np.require(X, requirements=["C", "W"])).to(pick_device(self.device)) / self.scale_
 
     def _matched(
         self, rows: Float[Tensor, "n d"], targets: Targets, pool: Tensor, seed: int

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from torch import Generator
 
 from fewlabels.errors import InputError
-from fewlabels.labels.checks import rows_to_label
+from fewlabels.labels.checks import check_rows
 from fewlabels.labels.types import Outputs, PseudoLabels
 
 
@@ -32,11 +32,13 @@ class Argmax:
 
     def __call__(self, outputs: Outputs, generator: Generator) -> PseudoLabels:
         """Label every row of ``outputs.unlabeled``; the generator is not used."""
-        rows_to_label(outputs.unlabeled)
-        if outputs.features or outputs.unlabeled.shape[1] != outputs.classes:
+        check_rows(outputs.labeled, outputs.labels, outputs.unlabeled)
+        if outputs.features:
+            raise InputError("the rows are features and labelling oneself needs probabilities: give softmax outputs")
+        if outputs.unlabeled.shape[1] != outputs.classes:
             raise InputError(
                 f"outputs have {outputs.unlabeled.shape[1]} columns and there are {outputs.classes} classes: "
-                "labelling oneself needs one probability a class, not features"
+                "labelling oneself needs one probability a class"
             )
         likeliest = outputs.unlabeled.max(1)
         return PseudoLabels(

@@ -71,7 +71,8 @@ class Matching:
         there = len(self.clustering.centers)
         if there == self.asked:
             return None
-        return f"{self.asked} clusters were asked of {len(self.labels)} unlabelled rows and {there} hold any"
+        rows = f"{len(self.labels)} unlabelled {'row' if len(self.labels) == 1 else 'rows'}"
+        return f"{self.asked} clusters were asked of {rows} and {there} {'holds' if there == 1 else 'hold'} any"
 
     def _spread(self, values: Tensor) -> Tensor:
         """A cluster's value for each of its rows."""

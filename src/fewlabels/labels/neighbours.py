@@ -10,7 +10,7 @@ from jaxtyping import Float, Int
 from torch import Generator, Tensor
 
 from fewlabels.errors import InputError
-from fewlabels.labels.checks import class_counts, finite, rows_to_label
+from fewlabels.labels.checks import check_order, check_rows, class_counts
 from fewlabels.labels.types import Outputs, PseudoLabels
 
 _BLOCK = 1 << 21  # distances held at once: 8 MiB in float32, so a block stays near the cache
@@ -28,8 +28,7 @@ class SampleToSample:
     def __call__(self, outputs: Outputs, generator: Generator) -> PseudoLabels:
         """Label every row of ``outputs.unlabeled``; the generator is not used."""
         x_l, x_u = outputs.labeled, outputs.unlabeled
-        rows_to_label(x_u)
-        finite("labelled", x_l)
+        check_rows(x_l, outputs.labels, x_u)
         if not len(x_l):
             raise InputError("there are 0 labelled rows and at least 1 is needed: label one image of each class")
         # ||x - x_j||^2 = ||x||^2 + 2 (||x_j||^2 / 2 - x . x_j), and ||x||^2 is the same for every j. Centring first
@@ -53,8 +52,7 @@ class SampleToMeasure:
     order: float = 2
 
     def __post_init__(self) -> None:
-        if not self.order >= 1:
-            raise InputError(f"order is {self.order} and W_k needs k >= 1: use 1 or 2")
+        check_order(self.order)
 
     def __call__(self, outputs: Outputs, generator: Generator) -> PseudoLabels:
         """Label every row of ``outputs.unlabeled``; the generator is not used."""
@@ -75,16 +73,26 @@ def dirac_distances(
     >>> dirac_distances(x_l, y_l, torch.tensor([[1.0]]), classes=2)
     tensor([[1., 3.]])
     """
-    rows_to_label(x_u)
-    counts = class_counts(x_l, y_l, classes)
-    member = torch.nn.functional.one_hot(y_l, classes).to(x_l) / counts  # l x c: column j averages over class j
+    check_rows(x_l, y_l, x_u)
+    counts = class_counts(y_l, classes)
     if order != 2:
-        powers = [torch.cdist(block, x_l, compute_mode=_EXACT).pow(order) @ member for block in _blocks(x_u, len(x_l))]
-        return torch.cat(powers).pow(1 / order)
+        by_class = x_l[y_l.argsort(stable=True)].split(counts.tolist())
+        return torch.stack([_power_means(x_u, cloud, order) for cloud in by_class], 1)
+    member = torch.nn.functional.one_hot(y_l, classes).to(x_l) / counts  # l x c: column j averages over class j
     means = member.T @ x_l
     variances = member.T @ (x_l - means[y_l]).square().sum(1)
     squares = [torch.cdist(block, means, compute_mode=_EXACT).square() + variances for block in _blocks(x_u, classes)]
     return torch.cat(squares).sqrt()
+
+
+def _power_means(rows: Float[Tensor, "u d"], cloud: Float[Tensor, "n d"], order: float) -> Float[Tensor, " u"]:
+    """(mean_i ||x - x_i||^k)^{1/k}, by the largest of the distances, whose power is 1 whatever k is."""
+    means = []
+    for block in _blocks(rows, len(cloud)):
+        distances = torch.cdist(block, cloud, compute_mode=_EXACT)
+        most = distances.amax(1, keepdim=True).clamp_min(torch.finfo(rows.dtype).tiny)
+        means.append((distances / most).pow(order).mean(1).pow(1 / order) * most[:, 0])
+    return torch.cat(means)
 
 
 _EXACT = "donot_use_mm_for_euclid_dist"  # the fast expansion loses half the digits of small distances

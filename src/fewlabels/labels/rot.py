@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Generator, Tensor
 
-from fewlabels.labels.checks import class_counts, class_masses, cluster_count, options, rows_to_label
+from fewlabels.labels.checks import check_rows, class_counts, class_masses, cluster_count, options
 from fewlabels.labels.coupling import couple
 from fewlabels.labels.matching import Matching
 from fewlabels.labels.steps import Pairs, Weights, all_pairs, cluster, one_hot_spread, theta
@@ -39,9 +39,9 @@ def match(
     >>> matching.labels, matching.collisions, matching.empty_classes
     (tensor([2, 1, 0]), (), ())
     """
-    options(reg=reg, order=order, power=power, weights=weights, solver=solver)
-    rows_to_label(x_u)  # l. 3
-    counts = class_counts(x_l, y_l, classes)
+    options(clusters=clusters, reg=reg, order=order, power=power, weights=weights, solver=solver)
+    check_rows(x_l, y_l, x_u)  # l. 3
+    counts = class_counts(y_l, classes)
     alpha = class_masses(class_prior, counts)  # l. 6
     if scale:
         x_l, x_u = one_hot_spread(x_l, x_u, alpha)
@@ -76,7 +76,14 @@ class ROT:
     soft: bool = False
 
     def __post_init__(self) -> None:
-        options(reg=self.reg, order=self.order, power=self.power, weights=self.weights, solver=self.solver)
+        options(
+            clusters=self.clusters,
+            reg=self.reg,
+            order=self.order,
+            power=self.power,
+            weights=self.weights,
+            solver=self.solver,
+        )
 
     def __call__(self, outputs: Outputs, generator: Generator) -> PseudoLabels:
         """Label every row of ``outputs.unlabeled``."""

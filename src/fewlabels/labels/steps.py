@@ -27,7 +27,8 @@ def one_hot_spread(
     >>> torch.cat([x_l, x_u]).square().mean()
     tensor(0.5000)
     """
-    n = len(x_l) + len(x_u)
+    unit = max(float(x_l.abs().max()), float(x_u.abs().max())) or 1.0  # over it, squares stay in range
+    x_l, x_u, n = x_l / unit, x_u / unit, len(x_l) + len(x_u)
     mean = (x_l.sum(0) + x_u.sum(0)) / n
     x_l, x_u = x_l - mean, x_u - mean
     variance = float(x_l.square().sum() + x_u.square().sum()) / n

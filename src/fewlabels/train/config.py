@@ -123,8 +123,7 @@ def plan_of(config: Config) -> Method:
         if name not in {**settings, **knobs}:
             known = nearest(name, {**settings, **knobs})
             raise InputError(f"method {config.method!r} with its recipe has no setting {name!r}.{known}")
-        check_value(name, value, {**settings, **knobs}[name])
-        _check_range(name, value)
+        check_setting(name, value, {**settings, **knobs}[name])
     chosen = dict(config.overrides)
     normalizations, known_for = FOR_DATA.get(config.data, ((), {}))
     tuned = {**(known_for if config.normalize in (None, *normalizations) else {}), **chosen}
@@ -168,8 +167,9 @@ def check_value(name: str, value: Any, hint: Any) -> None:
         raise InputError(f"{name} is {value!r}: give {_in_words(hint)}")
 
 
-def _check_range(name: str, value: Value) -> None:
-    """Refuse a number no run could use: it would fail, or never end, far from here."""
+def check_setting(name: str, value: Any, hint: Any) -> None:
+    """Refuse a setting of the recipe, the labeler or a term that is not of its type, or a number no run could use."""
+    check_value(name, value, hint)
     if not isinstance(value, int | float):
         return
     if name in ABOVE_ZERO and not 0 < value < math.inf:
@@ -186,7 +186,7 @@ def _fits(value: Any, hint: Any) -> bool:
     if get_origin(hint) is Literal:
         return value in get_args(hint)
     if get_origin(hint) is tuple:
-        return isinstance(value, tuple) and all(_fits(item, get_args(hint)[0]) for item in value)
+        return isinstance(value, tuple) and len(value) > 0 and all(_fits(item, get_args(hint)[0]) for item in value)
     if hint in (int, float):
         return isinstance(value, int if hint is int else int | float) and not isinstance(value, bool)
     return isinstance(value, hint)
@@ -207,7 +207,7 @@ def _in_words(hint: Any) -> str:
         if get_origin(part) is Literal:
             words += [repr(choice) for choice in get_args(part)]
         elif get_origin(part) is tuple:
-            words.append(f"a list, each of it {_in_words(get_args(part)[0])}")
+            words.append(f"a list of one or more, each of it {_in_words(get_args(part)[0])}")
         else:
             words.append(_WORDS.get(part, getattr(part, "__name__", str(part))))
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
