@@ -206,6 +206,12 @@ def test_what_would_fail_later_is_refused_first_and_in_a_dry_run_too(asked, mess
         reproduce("table2", **{"preset": "smoke", "out": tmp_path, "dry_run": True, **asked})
 
 
+def test_a_broken_line_of_the_records_is_named(tmp_path):
+    (tmp_path / "records.jsonl").write_text('{"kind": "run"\n')
+    with pytest.raises(InputError, match=r"records.jsonl:1 is not JSON .* mend or remove the line"):
+        reproduce("table2", preset="smoke", out=tmp_path, dry_run=True)
+
+
 def test_data_that_is_not_here_is_said_once_and_before_anything_is_written(tmp_path):
     asked = {"preset": "desk", "data_dir": str(tmp_path / "none"), "out": tmp_path / "out", "images_per_second": 1.0}
     told = Told()

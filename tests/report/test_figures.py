@@ -39,6 +39,23 @@ def test_figure2_shows_the_quoted_numbers_apart_from_ours():
     assert "no records yet" in text_of(figure)
 
 
+def test_a_legend_stands_above_all_that_is_drawn():
+    runs = [make_record(labels=n, seed=s, error=0.05 + 20 / n) for n in (250, 1000, 4000) for s in (0, 1)]
+    runs.append(make_record(method="supervised", labels=45_000, unlabeled=0, error=0.13))
+    figure = figures.figure2(runs, data=("cifar10",), extra=None)
+    figure.draw_without_rendering()
+    (axes,) = figure.axes
+    bottom = axes.get_legend().get_window_extent().y0
+    tops = [line.get_window_extent().y1 for line in axes.lines]
+    assert len(tops) > 3
+    assert bottom > max(tops)
+
+
+def test_what_is_taken_from_the_last_pool_to_all_images_is_said_beside_it():
+    *_, below = figures.figure1([make_record()], data=("cifar10",)).axes
+    assert below.get_ylabel() == "rightly labelled images,\nthe last pool’s share of all"
+
+
 def test_images_that_are_not_here_are_said_to_be_missing():
     runs = [make_record(labels=n, data="svhn") for n in (250, 1000)]
     *_, panel = figures.figure2(runs, data=("svhn",), absent=True).axes

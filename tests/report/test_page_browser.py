@@ -31,6 +31,7 @@ FLAGS = [
 ]
 DESK, PHONE, NARROW = (1280, 900), (390, 844), (320, 640)
 QUICK = ("--labels", "50", "--steps", "32", "--epoch-steps", "4")
+LONG = "pictures-of-small-animals-in-the-snow"
 RUNS = {"rot-0": ("rot", 0), "rot-1": ("rot", 1), "soft-rot-0": ("soft-rot", 0), "supervised-0": ("supervised", 0)}
 
 Open = Callable[..., Any]
@@ -48,10 +49,13 @@ def runs(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="module")
 def pages(runs, tmp_path_factory) -> dict[str, Path]:
-    """The page of one run, of several, and of one with more classes than a table can hold."""
+    """The page of one run, of several, of one with more classes than a table can hold, and of several with long names
+    on two data sets."""
     out = tmp_path_factory.mktemp("pages")
     many = write_run(out / "many", classes=tuple(f"class {i}" for i in range(100)), pictures=100)
-    asked = {"one": runs / "rot-0", "several": runs, "many": many}
+    for i, (data, method) in enumerate(itertools.product(("cifar10", LONG), ("rot", f"rot-of-{LONG}", "supervised"))):
+        write_run(out / "long" / f"run-{i}-of-{LONG}", data=data, method=method, pictures=20, error=0.1 + i / 20)
+    asked = {"one": runs / "rot-0", "several": runs, "many": many, "long": out / "long"}
     for name, source in asked.items():
         assert call(["report", str(source), "--out", str(out / f"{name}.html")]) == DONE
     return {name: out / f"{name}.html" for name in asked}
@@ -181,12 +185,14 @@ def test_images_are_filtered_by_class_by_doubt_and_by_right_or_wrong(visit, runs
     page, items = visit("one"), gallery(runs / "rot-0")
     more, status = page.get_by_role("button", name="Show all"), page.locator(".count")
     assert len(shown(page)) == 48
+    assert status.inner_text().startswith(f"48 of {len(items)} images shown; ")
     more.click()
     assert len(shown(page)) == len(items)
     assert not more.is_visible()
     wrong = [item for item in items if item["label"] != item["truth"]]
     assert 0 < len(wrong) < len(items)
-    assert status.inner_text() == f"{len(items)} of {len(items)} images, {len(wrong)} of them labelled wrongly"
+    total = f"{len(items)} images shown; {len(wrong)} of the {len(items)} labelled wrongly"
+    assert status.inner_text() == f"{len(items)} of {total}"
 
     page.get_by_label("Right or wrong").select_option("wrong")
     assert len(shown(page)) == len(wrong)
@@ -204,7 +210,7 @@ def test_images_are_filtered_by_class_by_doubt_and_by_right_or_wrong(visit, runs
     doubt = page.get_by_label("At most this sure")
     doubt.fill(str(limit))
     expected = [c for c in sure if c <= limit / 100]
-    assert status.inner_text().startswith(f"{len(expected)} of {len(items)} images")
+    assert status.inner_text().startswith(f"{min(48, len(expected))} of {len(expected)} matching images shown")
     assert page.locator(".range output").inner_text() == f"{limit} %"
     page.get_by_label("Order").select_option("doubt")
     assert [float(seen["sure"]) for seen in shown(page)] == expected[:48]
@@ -231,18 +237,67 @@ def test_several_runs_are_compared_with_their_intervals(visit, runs):
     page = visit("several")
     table = page.get_by_role("table").first
     rows = [row.inner_text() for row in table.get_by_role("row").all()[1:]]
-    assert len(rows) == 3 + len(RUNS)  # ROT has two seeds
+    assert len(rows) == 1 + len(RUNS)  # ROT has two seeds, and a mean over them
     errors = [json.loads((runs / name / "record.json").read_text())["test_error"] for name in ("rot-0", "rot-1")]
     (rot,) = [row for row in rows if row.startswith("ROT")]
     assert f"{50 * sum(errors):.2f}" in rot
-    assert "n = 2" in rot
-    means = [row for row in rows if "n = " in row]
-    figures = [float(row.split("steps")[1].split()[0]) for row in means]
+    assert "mean of 2 seeds" in rot
+    figures = [float(text) for text in page.locator(".leads .figure span:first-child").all_inner_texts()]
     assert figures == sorted(figures)
+    assert len(figures) == 3
     low, high = json.loads((runs / "rot-1" / "record.json").read_text())["test_interval"]
     assert any(f"{100 * low:.2f} to {100 * high:.2f}" in row for row in rows)
-    names = set(page.locator("[aria-labelledby=compared-1-title] .name").all_text_contents())
-    assert {"ROT", "Soft-ROT", "Supervised"} <= names
+    names = page.locator("[aria-labelledby=compared-1-1-title] .name").all_text_contents()
+    assert set(names) == {"ROT", "Soft-ROT", "Supervised"}
+
+
+@pytest.mark.parametrize("size", [DESK, (700, 900), PHONE, NARROW])
+@pytest.mark.parametrize("name", ["several", "long", "one"])
+def test_no_text_of_a_chart_leaves_its_figure(visit, name, size):
+    page = visit(name, size)
+    page.eval_on_selector_all("details", "all => all.forEach(d => { d.open = true; })")
+    strays = page.eval_on_selector_all(
+        ".chart :is(text, .legend li, .title, figcaption)",
+        """(all, width) => all.filter(e => e.getClientRects().length).filter(e => {
+            const text = e.getBoundingClientRect(), figure = e.closest('.chart').getBoundingClientRect();
+            return text.left < figure.left - 2 || text.right > Math.min(figure.right, width) + 2; })
+            .map(e => e.textContent)""",
+        size[0],
+    )
+    assert strays == []
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "direct"), [("several", DESK, True), ("several", PHONE, False), ("long", DESK, False)]
+)
+def test_every_line_is_named_once_and_has_a_marker_of_its_own(visit, name, size, direct):
+    chart = visit(name, size).locator("#compared-1-1-title >> xpath=ancestor::figure")
+    assert chart.locator(".name").first.is_visible() if direct else not chart.locator(".name:visible").count()
+    assert chart.locator(".legend").is_visible() != direct
+    named = chart.locator(".legend li").count()
+    outlines = chart.locator(".area use.marker").evaluate_all(
+        "all => all.map(e => [e.getAttribute('href'), getComputedStyle(e).fill])"
+    )
+    assert len({outline for outline, _ in outlines}) == len({fill for _, fill in outlines}) == named == 3
+    reached = chart.locator(".area use.marker").evaluate_all(
+        "all => all.every(e => e.getBoundingClientRect().width > 4)"
+    )
+    assert reached
+
+
+def test_settings_do_not_share_a_scale(visit):
+    page = visit("long")
+    titles = page.locator(".block > h2").all_inner_texts()
+    assert titles == ["CIFAR-10, 4,000 labels", f"{LONG}, 4,000 labels"]
+    for block in page.locator(".block").all():
+        errors = [float(text) for text in block.locator(".leads .figure span:first-child").all_inner_texts()]
+        assert errors == sorted(errors)
+        assert block.locator(".caption").first.inner_text() == "preset desk, 1,280 steps".capitalize()
+        scale = block.locator(".forest-head div").bounding_box()
+        for bar in block.locator(".reach").all():
+            box = bar.bounding_box()
+            assert scale["x"] <= box["x"]
+            assert box["x"] + box["width"] <= scale["x"] + scale["width"] + 1
 
 
 def test_a_link_in_the_comparison_opens_its_run(visit):
@@ -286,7 +341,7 @@ def contrasts(page: Any) -> dict[str, float]:
         const found = {};
         for (const what of ['h1', '.subtitle', '.note', 'figcaption', '.caption', 'button', 'select', 'a', 'pre code',
                             '.pairs dt', '.heat td', '.heat td.deep', '.gallery .wrong', '.sure', '.bars td',
-                            '.ticks text', '.area .name', '.interval']) {
+                            '.ticks text', '.area .name', '.legend li', '.interval']) {
             for (const e of document.querySelectorAll(what)) {
                 const style = getComputedStyle(e);
                 const text = rgb(e instanceof SVGElement ? style.fill : style.color);
@@ -298,7 +353,7 @@ def contrasts(page: Any) -> dict[str, float]:
     )
 
 
-@pytest.mark.parametrize("name", ["one", "several", "many"])
+@pytest.mark.parametrize("name", ["one", "several", "many", "long"])
 @pytest.mark.parametrize("size", [PHONE, NARROW])
 def test_on_a_phone_nothing_is_wider_than_the_screen(visit, name, size):
     page = visit(name, size, has_touch=True, is_mobile=True, device_scale_factor=2)
@@ -323,23 +378,41 @@ def test_on_a_phone_intervals_keep_a_common_scale(visit):
     assert boxes[0][0] > 80
 
 
-@pytest.mark.parametrize("name", ["several", "many"])
-def test_on_paper_everything_is_there_and_nothing_to_press(visit, name):
+def test_four_pictures_stand_beside_each_other_on_a_phone(visit):
+    tops = visit("one", PHONE).eval_on_selector_all(
+        ".tile", "all => all.slice(0, 5).map(e => e.getBoundingClientRect().y)"
+    )
+    assert len(set(tops[:4])) == 1
+    assert tops[4] > tops[0]
+
+
+def test_a_picture_is_told_with_its_label_and_how_sure_it_is(visit, runs):
+    page, items = visit("one"), gallery(runs / "rot-0")
+    first = items[0]
+    told = page.locator(".tile").first.get_attribute("aria-label")
+    assert told.startswith(f"image labelled {first['label']}, {100 * first['confidence']:.0f} % sure; ")
+    assert told.endswith("right" if first["label"] == first["truth"] else f"wrong, it is {first['truth']}")
+
+
+@pytest.mark.parametrize("name", ["one", "several", "many", "long"])
+def test_on_paper_stands_what_was_open_and_nothing_to_press(visit, name):
     page = visit(name, color_scheme="dark")
+    if name == "several":
+        page.locator("details.run > summary").first.click()
+    before = page.locator("details[open]").count()
     page.emulate_media(media="print")
     assert page.evaluate("getComputedStyle(document.documentElement).colorScheme") == "light"
     for control in (".theme", ".filters", ".copy", ".more"):
         assert not any(part.is_visible() for part in page.locator(control).all())
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
-    assert page.locator("details.run:not([open])").count() == 0
-    page.set_viewport_size({"width": 690, "height": 1000})  # between the margins of A4
+    assert page.locator("details[open]").count() == before == (name == "several")
+    page.set_viewport_size({"width": 688, "height": 1000})  # between the margins of A4
+    assert page.evaluate("document.documentElement.scrollWidth") <= 688
     columns = (
         "all => all.map(t => t.getBoundingClientRect().right - t.closest('.two > *').getBoundingClientRect().right)"
     )
-    assert max(page.eval_on_selector_all(".heat, .bars", columns)) <= 1
+    assert max(page.eval_on_selector_all(".heat, .bars", columns), default=0) <= 1
     page.set_viewport_size({"width": DESK[0], "height": DESK[1]})
-    page.evaluate("dispatchEvent(new Event('afterprint'))")
-    assert page.locator("details.run[open]").count() == 0
     page.emulate_media(media="screen")
     assert page.pdf(format="A4").startswith(b"%PDF")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -11,7 +10,7 @@ from pathlib import Path
 
 from fewlabels.errors import RunError
 from fewlabels.experiments.identity import SEED, key, key_of_record
-from fewlabels.report.records import Record, parse_record, read_file, read_records
+from fewlabels.report.records import Record, parse_record, read_file, read_object, read_records
 from fewlabels.train.config import Config
 
 
@@ -62,7 +61,8 @@ def open_ledger(out: Path, results: Path | None) -> Ledger:
             ledger.known.setdefault(key_of_record(record), record)
     if ledger.file.is_file():
         for number, line in enumerate(_whole_lines(ledger.file).splitlines(), start=1):
-            record = parse_record(json.loads(line), f"{ledger.file}:{number}")
+            where = f"{ledger.file}:{number}"
+            record = parse_record(read_object(line.decode(), where), where)
             ledger.known.setdefault(key_of_record(record), record)
     for path in sorted((out / "runs").glob("*/record.json")):
         for _, record in read_file(path):

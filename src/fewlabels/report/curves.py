@@ -28,7 +28,12 @@ class Kind:
 KINDS = (
     Kind("Validation error", {"validation_error": "validation error"}, "%", "After each epoch"),
     Kind("Loss", {"loss": "loss"}, "", "Mean over each epoch’s steps, Eq. (5)"),
-    Kind("Transport cost", {"transport_cost": "transport cost"}, "", "Of the plan from clusters to classes, Eq. (3)"),
+    Kind(
+        "Transport cost",
+        {"transport_cost": "transport cost"},
+        "",
+        "Of the plan from clusters to classes, Eq. (3); with --solver bound a lower bound of it",
+    ),
     Kind(
         "Right labels",
         {"pseudo_label_accuracy": "pseudo-labels", "classifier_accuracy": "classifier"},
@@ -53,7 +58,7 @@ def _run_chart(kind: Kind, curve: Mapping[str, Column], record: Record, runs: in
     marks = _test_mark(record) if kind.title == "Validation error" and lines[0].points else ()
     about = kind.about
     if marks:
-        about += "; the dot is the test error at its lowest, with its 95 % interval"
+        about += "; with its 95 % interval, the test error at the epoch of lowest validation error"
     return draw(
         kind.title,
         lines,
@@ -71,7 +76,7 @@ def _test_mark(record: Record) -> tuple[Mark, ...]:
     low, high = record.test_interval or (record.test_error, record.test_error)
     return (
         Mark(
-            f"test {percent(record.test_error)}",
+            f"test error {percent(record.test_error)} %",
             record.best_epoch,
             100 * record.test_error,
             100 * low,
@@ -87,14 +92,15 @@ def _points(curve: Mapping[str, Column], column: str, scale: Scaled) -> tuple[Po
     return tuple((x, scale(y)) for x, y in zip(epochs, values, strict=False) if x is not None and y is not None)
 
 
-def comparison_charts(groups: Sequence[tuple[str, Sequence[Record]]]) -> tuple[Drawn, ...]:
-    """A line a group of repetitions: the mean over its seeds, with the deviation as a band."""
+def comparison_charts(groups: Sequence[tuple[str, int, Sequence[Record]]], most: int = 240) -> tuple[Drawn, ...]:
+    """A line a group of repetitions, with its label and tone: the mean over seeds, with the deviation as a band."""
     drawn = []
     for kind in KINDS:
         column, scale = next(iter(kind.columns)), _scale(kind)
-        lines = [_group_line(label, records, column, scale, tone) for tone, (label, records) in enumerate(groups)]
-        about = f"{kind.about.split(',')[0]}; mean over seeds, the band is one deviation"
-        chart = draw(kind.comparison or kind.title, lines, about=about, unit=kind.unit, text=_text(kind))
+        lines = [_group_line(label, records, column, scale, tone) for label, tone, records in groups]
+        about = kind.about.split(",")[0] + "; mean over seeds, the band is one deviation" * any(x.low for x in lines)
+        title = kind.comparison or kind.title
+        chart = draw(title, lines, about=about, unit=kind.unit, text=_text(kind), named=True, most=most)
         drawn += [] if chart is None else [chart]
     return tuple(drawn)
 

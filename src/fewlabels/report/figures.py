@@ -60,6 +60,8 @@ STYLE: dict[str, Any] = {
 }
 WIDTH, HEIGHT = 3.4, 2.7  # inches a panel
 NOTHING = "no records yet"
+RIGHT = "rightly labelled images,\nthe last pool’s share of all"
+ROOM, MOST = 0.1, 0.6  # of an axis, left above all that is drawn: for each line of a legend, and at most
 
 
 def figure1(records: Sequence[Record], *, data: Sequence[str] = ("cifar10", "svhn"), method: str = "rot") -> Figure:
@@ -143,7 +145,7 @@ def rightly_labelled(axes: Axes, records: Sequence[Record], title: str, method: 
     _lines(axes, found)
     _counts(axes, sorted({x for series in found for x in series.x}))
     axes.yaxis.set_major_formatter(lambda value, _: thousands(value))
-    _finish(axes, title, "labelled images", "rightly labelled images", any(series.x for series in found))
+    _finish(axes, title, "labelled images", RIGHT, any(series.x for series in found))
 
 
 def error_by_labels(axes: Axes, records: Sequence[Record], title: str, method: str = "rot") -> None:
@@ -231,8 +233,10 @@ def _finish(axes: Axes, title: str, x: str, y: str, drawn: bool, nothing: str = 
     if not drawn:
         axes.set(xticks=[], yticks=[])
         axes.text(0.5, 0.5, nothing, transform=axes.transAxes, ha="center", va="center", color=MUTED)
-    elif len(axes.get_legend_handles_labels()[1]) > 1:
-        axes.legend(loc="best")
+    elif (lines := len(axes.get_legend_handles_labels()[1])) > 1:
+        low, high = axes.get_ylim()
+        axes.set_ylim(low, low + (high - low) / (1 - min(ROOM * lines, MOST)))
+        axes.legend(loc="upper right")
 
 
 def _counts(axes: Axes, counts: Sequence[float]) -> None:

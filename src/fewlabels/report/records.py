@@ -48,9 +48,10 @@ class Record:
     method: str
     labels: int
     seed: int
-    recipe: str | None = None
+    recipe: str | None = None  # its name; "own" is the method's
     unlabeled: int | None = None
     preset: str | None = None
+    model: str | None = None
     budget: Budget = field(default_factory=Budget)
     test_error: float | None = None  # at the lowest validation error
     validation_error: float | None = None
@@ -68,6 +69,7 @@ class Record:
     seconds: float | None = None
     images_per_second: float | None = None
     device: str | None = None
+    precision: str | None = None
     world_size: int = 1
     versions: Mapping[str, str] = field(default_factory=dict)
     commit: str | None = None
@@ -83,6 +85,11 @@ class Record:
     def terminal(self) -> bool:
         """Whether ``reported_error`` is the terminal one."""
         return self.test_error is None and self.terminal_test_error is not None
+
+    @property
+    def uses_unlabeled(self) -> bool:
+        """Whether anything looked at the unlabelled images. A record that does not say is taken to have looked."""
+        return "labeler" not in self.config or bool(self.config["labeler"] or self.config.get("terms"))
 
     @property
     def validation_wrong(self) -> NDArray[np.bool_] | None:
@@ -142,11 +149,12 @@ def read_file(path: Path) -> Iterator[tuple[str, Record]]:
     lines = [text] if path.suffix == ".json" else text.splitlines()
     for number, line in enumerate(lines, start=1):
         where = str(path) if path.suffix == ".json" else f"{path}:{number}"
-        if line.strip() and (tree := _object(line, where)).get("kind") == "run":
+        if line.strip() and (tree := read_object(line, where)).get("kind") == "run":
             yield where, parse_record(tree, where)
 
 
-def _object(line: str, where: str) -> dict[str, Any]:
+def read_object(line: str, where: str) -> dict[str, Any]:
+    """A line of a record file as the JSON object it must be."""
     try:
         tree = json.loads(line)
     except json.JSONDecodeError as error:
@@ -189,6 +197,7 @@ def _record(tree: Mapping[str, Any]) -> Record:
         recipe=text(tree.get("recipe")),
         unlabeled=whole(tree.get("unlabeled")),
         preset=text(tree.get("preset")),
+        model=text(tree.get("model")),
         budget=Budget(
             steps=whole(budget.get("steps")),
             images=whole(budget.get("images")),
@@ -211,6 +220,7 @@ def _record(tree: Mapping[str, Any]) -> Record:
         seconds=number(tree.get("seconds")),
         images_per_second=number(tree.get("images_per_second")),
         device=text(tree.get("device")),
+        precision=text(tree.get("precision")),
         world_size=whole(tree.get("world_size")) or 1,
         versions={key: str(value) for key, value in (tree.get("versions") or {}).items()},
         commit=text(tree.get("commit")),

@@ -126,7 +126,7 @@ def _runs_at(path: Path) -> list[Run]:
     if path.name == "record.json":
         return [read_run(path.parent)]
     if path.is_file():
-        return [Run(where, record, curve=record.curve) for where, record in read_file(path)]
+        return [Run(Path(where).name, record, curve=record.curve) for where, record in read_file(path)]
     folders = sorted({file.parent for name in ("record.json", "metrics.jsonl") for file in path.rglob(name)})
     files = [file for file in record_files(path) if file.parent not in folders]
     return [run for place in (*folders, *files) for run in _runs_at(place)]

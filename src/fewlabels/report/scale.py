@@ -33,9 +33,11 @@ def nice(low: float, high: float, *, count: int = 5, whole: bool = False) -> Sca
     (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
     >>> nice(1, 3, whole=True).ticks
     (1, 2, 3)
+    >>> nice(0, 0).ticks  # nothing but zeros: no error is below none
+    (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
     """
     if high <= low:
-        low, high = (0.0, 2 * high) if high > 0 else (low - 1.0, low + 1.0)
+        low, high = (0.0, 2 * high or 1.0) if high >= 0 else (low - 1.0, low + 1.0)
     step = _step((high - low) / count)
     if whole:
         step = max(1.0, float(ceil(step)))

@@ -84,7 +84,7 @@ def last(record: Record, column: str) -> float | None:
 
 
 def rightly_labelled(record: Record, column: str) -> float | None:
-    """How many unlabelled images are labelled rightly (Fig. 1 c, d): the last pool's share, of all of them."""
+    """How many unlabelled images are labelled rightly (Fig. 1 c, d), taken to be as many of all as of the last pool."""
     share = last(record, column)
     return None if share is None or record.unlabeled is None else share * record.unlabeled
 

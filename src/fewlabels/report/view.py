@@ -14,7 +14,7 @@ from fewlabels.report.curves import run_charts
 from fewlabels.report.heat import Heat
 from fewlabels.report.names import STAGES, data_name, duration, labels_name, method_name, percent, thousands
 from fewlabels.report.records import Record, flatten
-from fewlabels.report.rerun import Rerun, rerun
+from fewlabels.report.rerun import BUDGETS, Rerun, rerun
 from fewlabels.report.runs import PseudoLabels, Run
 from fewlabels.report.sprite import Sprite
 
@@ -59,6 +59,16 @@ class Picture(NamedTuple):
     def state(self) -> str:
         """Right, wrong, or unknown."""
         return "unknown" if self.truth is None else "right" if self.truth == self.label else "wrong"
+
+    @property
+    def spoken(self) -> str:
+        """What somebody who cannot see it is told.
+
+        >>> Picture(0, 0, "cat", 0.981, "dog", None).spoken
+        'image labelled cat, 98 % sure; wrong, it is dog'
+        """
+        verdict = {"unknown": "", "right": "; right", "wrong": f"; wrong, it is {self.truth}"}[self.state]
+        return f"{self.name or 'image'} labelled {self.label}, {100 * self.confidence:.0f} % sure{verdict}"
 
 
 @dataclass(frozen=True)
@@ -110,7 +120,7 @@ def view(run: Run, key: str, sprite: Sprite | None, runs: int = 1) -> View:
         sprite=sprite,
         pictures=() if sprite is None else _pictures(sprite, record.classes),
         stages=_stages(run.stage_seconds, record.seconds),
-        settings=tuple((name, _plain(value)) for name, value in flatten(record.config).items() if name != "data_dir"),
+        settings=_settings(record),
         provenance=_provenance(record),
         rerun=rerun(run),
     )
@@ -136,7 +146,8 @@ def setting(record: Record) -> str:
 
 def _subtitle(run: Run) -> str:
     record = run.record
-    unlabeled = None if record.unlabeled is None else f"{thousands(record.unlabeled)} unlabelled images"
+    used = record.uses_unlabeled and record.unlabeled is not None
+    unlabeled = f"{thousands(record.unlabeled or 0)} unlabelled images" if used else None
     preset = None if record.preset is None else f"preset {record.preset}"
     started = None if record.started is None else record.started[:16].replace("T", " ")
     parts = (unlabeled, f"seed {record.seed}", preset, None if not run.finished else str(record.budget), started)
@@ -177,7 +188,7 @@ def _test_fact(record: Record) -> Fact | None:
     parts = ["after the last step: no validation images chose an epoch" if record.terminal else ""]
     if record.test_interval is not None and not record.terminal:
         low, high = record.test_interval
-        parts = [f"95 % interval {percent(low)} to {percent(high)}", "at the lowest validation error"]
+        parts = [f"95 % interval {percent(low)} to {percent(high)}", "at the epoch of lowest validation error"]
         if record.terminal_test_error is not None:
             parts.append(f"at the end {percent(record.terminal_test_error)} %")
     return Fact("Test error", percent(error), "%", "; ".join(part for part in parts if part))
@@ -250,6 +261,34 @@ def _stages(seconds: Mapping[str, float], whole: float | None) -> tuple[Stage, .
     if rest > 0.005 * total:
         known["other"] = known.get("other", 0.0) + rest
     return tuple(Stage(STAGES.get(name, name), duration(time), time / total) for name, time in known.items())
+
+
+def _settings(record: Record) -> tuple[tuple[str, str], ...]:
+    """The whole configuration. What a request leaves open is told as it came to be, before all that was asked."""
+    asked = flatten(record.config)
+    told = {"data_dir"} | ({"device"} if record.device else set())  # a path of that machine; what stands below
+    told |= {"recipe.epochs"} if asked.keys() & BUDGETS else set()  # the recipe's own budget, which did not rule
+    resolved = {
+        "data": record.data,
+        "method": record.method,
+        "recipe": record.recipe,
+        "labels": record.labels or None,
+        "unlabeled": record.unlabeled if record.uses_unlabeled else None,
+        "model": record.model,
+        "precision": record.precision,
+    }
+    known = {name: _resolved(value, asked.get(name)) for name, value in resolved.items() if value is not None}
+    rest = {name: _plain(value) for name, value in asked.items() if name not in {*known, *told}}
+    return (*known.items(), *rest.items())
+
+
+def _resolved(value: Any, asked: Any) -> str:
+    """What was in force, and what was asked where that is something else.
+
+    >>> _resolved("small", "auto"), _resolved(100, None)
+    ('small (asked: auto)', '100')
+    """
+    return _plain(value) if asked in (None, value) else f"{_plain(value)} (asked: {_plain(asked)})"
 
 
 def _plain(value: Any) -> str:

@@ -82,7 +82,7 @@
       const wrong = found.filter((item) => item.dataset.state === "wrong").length;
       const known = found.some((item) => item.dataset.state !== "unknown");
       status.textContent = found.length
-        ? `${found.length} of ${drawn.length} images${known ? `, ${wrong} of them labelled wrongly` : ""}`
+        ? `${seen.size} of ${found.length}${found.length < drawn.length ? " matching" : ""} images shown${known ? `; ${wrong} of the ${found.length} labelled wrongly` : ""}`
         : "No image is like this: loosen a filter";
       more.hidden = seen.size === found.length;
       more.textContent = `Show all ${found.length}`;
@@ -114,7 +114,7 @@
     });
   }
 
-  // A link to a run opens it; paper shows everything.
+  // A link to a run opens it. Paper shows what is open.
   const open = () => {
     const target = location.hash && document.getElementById(location.hash.slice(1));
     const home = target && target.closest("details.run");
@@ -122,10 +122,4 @@
   };
   addEventListener("hashchange", open);
   open();
-  let closed = [];
-  addEventListener("beforeprint", () => {
-    closed = all("details:not(.values):not([open])");
-    for (const item of closed) item.open = true;
-  });
-  addEventListener("afterprint", () => { for (const item of closed) item.open = false; });
 })();
