@@ -4,7 +4,7 @@ EXTRAS ?= dev
 WORKERS ?= 2
 BIN := .venv/bin
 
-.PHONY: train test lint types unit bench bench-ot bench-methods wheel clean
+.PHONY: train test lint types unit bench bench-ot bench-labels bench-methods wheel clean
 
 train: .venv/ready
 	$(BIN)/fewlabels train digits
@@ -30,9 +30,15 @@ bench-ot: .bench-venv/ready
 	.bench-venv/bin/python benchmarks/ot_labels.py
 	.bench-venv/bin/python benchmarks/ot_clusters.py
 
+bench-labels: .venv/ready
+	$(BIN)/python benchmarks/labels.py
+	$(BIN)/python benchmarks/matching.py --data cifar10
+	$(BIN)/python benchmarks/matching.py --data svhn
+
 bench-methods: .venv/ready .bench-venv-methods/ready
 	$(BIN)/python benchmarks/methods.py
 	.bench-venv-methods/bin/python benchmarks/methods.py --only modssc --compile
+	$(BIN)/python benchmarks/moons.py
 	$(BIN)/python benchmarks/estimators.py
 	$(BIN)/python benchmarks/epoch.py
 

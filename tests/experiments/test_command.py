@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from fewlabels.cli import DONE, WRONG_REQUEST, call
+from fewlabels.experiments.catalogue import EXPERIMENTS
+from fewlabels.experiments.command import command
 
 DRY = ["reproduce", "table2", "--preset", "desk", "--dry-run", "--images-per-second", "100"]
 
@@ -17,6 +21,12 @@ def test_the_folder_of_the_data_is_not_taken_for_the_data_set(monkeypatch, tmp_p
     assert call([*DRY, "--dataset", "svhn"]) == DONE
     assert "4 runs" in capsys.readouterr().out
     assert not list(tmp_path.iterdir())
+
+
+def test_the_help_names_every_table_and_figure():
+    assert command.__doc__ is not None
+    (line,) = [line for line in command.__doc__.splitlines() if line.strip().startswith("table1,")]
+    assert set(re.findall(r"\w+", line)) - {"or"} == set(EXPERIMENTS)
 
 
 @pytest.mark.parametrize("seeds", [["--seeds", "0", "1", "2"], ["--seeds", "0", "--seeds", "1", "--seeds", "2"]])
