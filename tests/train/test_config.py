@@ -129,14 +129,22 @@ def test_numbers_that_mean_nothing_are_refused(changes, message):
         ("alpha", float("inf"), "of at least 0"),
         ("alpha_ramp", -0.1, "from 0 to 1"),
         ("ema", 2.0, "from 0 to 1"),
-        ("reg", float("nan"), "that is finite"),
+        ("reg", float("nan"), "above 0"),
+        ("order", float("inf"), "that is finite"),
+        ("every", 0, "of at least 1"),
+        ("bound", 0.0, "above 0"),
+        ("decay", 1.5, "from 0 to 1"),
+        ("xi", 0.0, "above 0"),
+        ("eps", -1.0, "above 0"),
+        ("iterations", -1, "of at least 1"),
+        ("sigmas", 0.0, "above 0"),
     ],
 )
 def test_settings_have_their_ranges(name, value, message):
-    with pytest.raises(
-        InputError, match=f"{name} is {value}: give a number .*{message.removeprefix('give a number ')}"
-    ):
-        plan_of(Config("digits", overrides={name: value}))
+    having = {"every": "sla", "bound": "sla", "decay": "mean-teacher", "sigmas": "softmatch"}
+    method = having.get(name, "vat" if name in ("xi", "eps", "iterations") else "rot")
+    with pytest.raises(InputError, match=f"{name} is {value}: give a number {message}"):
+        plan_of(Config("digits", method=method, overrides={name: value}))
 
 
 @pytest.mark.parametrize(

@@ -41,8 +41,11 @@ RANGES: dict[str, tuple[float, float]] = {
     "ema": (0, 1),
     "pool": (1, math.inf),
     "threshold": (0, 1),
+    "decay": (0, 1),
+    "every": (1, math.inf),
+    "iterations": (1, math.inf),
 }
-ABOVE_ZERO = ("learning_rate",)
+ABOVE_ZERO = ("learning_rate", "reg", "bound", "eps", "xi", "sigmas")
 
 
 @dataclass(frozen=True)
