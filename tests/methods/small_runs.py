@@ -77,13 +77,14 @@ def weights(t: Training) -> torch.Tensor:
     return torch.cat([p.detach().flatten() for p in t.network.parameters()])
 
 
-def trace(name: str, network: torch.nn.Module | None = None) -> list[float]:
-    """The losses of 20 steps under the strong recipe; labelers speak at steps 4, 9 and 14.
+def trace(name: str, recipe: str = "strong", network: torch.nn.Module | None = None) -> list[float]:
+    """The losses of 20 steps under a recipe; labelers speak at steps 4, 9 and 14.
 
-    A tenth of its learning rate, and a length for VAT that is not that of these images: twenty steps must not make
-    another run of a rounding error. (Adam would: its first steps follow the sign of gradients that are nearly zero.)
+    A tenth of the learning rate, and a length for VAT that is not that of these images: twenty steps must not make
+    another run of a rounding error. (Adam's first steps follow the sign of gradients that are nearly zero.)
     """
-    recipe = RECIPES["strong"](METHODS[name].recipe)
-    recipe = short(recipe, learning_rate=0.01, epoch_steps=1, relabel_epochs=5, warmup=0.2)
-    terms = tuple((weight, VAT(eps=0.5) if isinstance(term, VAT) else term) for weight, term in METHODS[name].terms)
-    return run(training(replace(METHODS[name], recipe=recipe, terms=terms), steps=20, network=network))
+    entry = METHODS[name]
+    asked = RECIPES[recipe](entry.recipe)
+    asked = short(asked, learning_rate=asked.learning_rate / 10, epoch_steps=1, relabel_epochs=5, warmup=0.2)
+    terms = tuple((weight, VAT(eps=0.5) if isinstance(term, VAT) else term) for weight, term in entry.terms)
+    return run(training(replace(entry, recipe=asked, terms=terms), steps=20, network=network))

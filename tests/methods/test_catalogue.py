@@ -8,8 +8,11 @@ from pathlib import Path
 from typing import get_type_hints
 
 import pytest
+import torch
 
-from fewlabels.data.sources import NAMED
+from fewlabels.data.normalize import fit
+from fewlabels.data.sources import NAMED, open_source
+from fewlabels.errors import InputError
 from fewlabels.methods import FOR_DATA, METHODS, VAT, EntMin, FixMatch, MeanTeacher, Pi, PseudoLabel, Ramp, Step
 from fewlabels.methods.method import weight_at
 from fewlabels.report.quoted import QUOTES
@@ -29,6 +32,24 @@ def test_vats_radius_belongs_to_the_data(method, data, eps):
         assert the(VAT, plan_of(Config(data, method, recipe=recipe))).eps == eps
     assert the(VAT, plan_of(Config(data, method, overrides={"eps": 2.5}))).eps == 2.5
     assert the(VAT, plan_of(Config(data, method, normalize="standardize"))).eps is None  # other units
+
+
+@pytest.mark.slow
+@pytest.mark.real_data
+@pytest.mark.parametrize(
+    ("name", "normalize", "share"),
+    [("cifar10", "gcn-zca", 0.222), ("cifar10", "gcn", 0.109), ("svhn", "symmetric", 0.078)],
+)
+def test_vats_radius_is_this_share_of_an_image(name, normalize, share):
+    try:
+        pixels = torch.as_tensor(open_source(name).train.pixels[:10_000])
+    except InputError as missing:
+        pytest.skip(str(missing))
+    images = fit(normalize, pixels)(pixels).flatten(1)
+    contrast = (images - images.mean(1, keepdim=True)).norm(dim=1).median()
+    normalizations, knobs = FOR_DATA[name]
+    assert normalize in normalizations
+    assert knobs["eps"] / float(contrast) == pytest.approx(share, abs=0.001)
 
 
 def test_what_belongs_to_the_data_is_a_knob_of_some_term():
@@ -73,6 +94,7 @@ def test_a_ramp_is_that_of_200_000_steps_of_500_000():
 
 
 PAGES = Path(__file__).parents[2] / "docs" / "methods"
+HEADINGS = ["## Equation", "## Knobs", "## Quoted numbers", "## Our own numbers"]
 
 
 def parts(name):
@@ -82,7 +104,8 @@ def parts(name):
 @pytest.mark.parametrize("name", METHODS)
 def test_a_method_has_a_page_that_names_its_knobs_with_their_defaults(name):
     page = (PAGES / f"{name}.md").read_text(encoding="utf-8")
-    rows = [[cell.strip(" `") for cell in line.split("|")[1:3]] for line in page.splitlines() if line.startswith("| `")]
+    table = page.partition("## Knobs")[2].partition("\n## ")[0].splitlines()
+    rows = [[cell.strip(" `") for cell in line.split("|")[1:3]] for line in table if line.startswith("| `")]
     written = dict(rows)
     assert len(written) == len(rows)
     knobs = {f.name: getattr(part, f.name) for part in parts(name) for f in fields(part)}
@@ -90,8 +113,8 @@ def test_a_method_has_a_page_that_names_its_knobs_with_their_defaults(name):
     for knob, value in knobs.items():
         shown = written[knob].strip('"')
         assert shown == str(value) if isinstance(value, str | bool | None) else float(shown) == value
-    headings = [line for line in page.splitlines() if line.startswith("## ")]
-    assert headings == ["## Equation", "## Knobs", "## Quoted numbers", "## Our own numbers"]
+    headings = [line for line in page.splitlines() if line in HEADINGS]  # a page may have more
+    assert headings == HEADINGS
 
 
 @pytest.mark.parametrize("name", METHODS)

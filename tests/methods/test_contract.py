@@ -66,6 +66,7 @@ def test_scrambled_hidden_labels_change_nothing(name):
 
 @pytest.mark.parametrize("name", WITH_TERMS)
 def test_zero_weight_is_the_recipe_without_the_term(name):
+    """``Method.active`` drops such a term, so this asks whether the loop asks ``active``, and nowhere ``terms``."""
     plan = method(name)
     for labeler in (None, METHODS["rot"].labeler):
         without = training(replace(plan, terms=(), labeler=labeler))
@@ -92,18 +93,23 @@ def test_running_statistics_come_from_the_students_own_pass(name):
         assert torch.allclose(mine, theirs), key
 
 
+@pytest.mark.parametrize("low", [False, True], ids=["float32", "bf16"])
 @pytest.mark.parametrize(("name", "i"), TERMS)
-def test_gradients_reach_the_student_and_never_the_state(name, i):
+def test_gradients_reach_the_student_and_never_the_state(name, i, low):
     _, term = METHODS[name].terms[i]
     torch.manual_seed(0)
     model = SmallNet(classes=CLASSES, channels=1)
     model.dense.weight.data.mul_(8)  # sure enough to be believed, not so sure that nothing is left to learn
     held = term.init(model, classes=CLASSES, unlabeled=20, prior=torch.full((CLASSES,), 1 / CLASSES))
     for _ in range(2):  # the second time the state has been learned from a batch
-        batch = small_batch(model)
+        with torch.autocast("cpu", torch.bfloat16, enabled=low):
+            batch = small_batch(model)
         buffers = [b.clone() for b in model.buffers()]
-        loss, held = term.loss(held, model, batch, Step(0, 0.5))
+        with torch.autocast("cpu", torch.bfloat16, enabled=low):  # as in the loop, the term has a context of its own
+            loss, held = term.loss(held, model, batch, Step(0, 0.5))
         assert loss.shape == ()
+        assert loss.dtype == torch.float32
+        assert all(leaf.dtype == torch.float32 for leaf in leaves(held))
         assert torch.isfinite(loss)
         assert all(torch.equal(a, b) for a, b in zip(buffers, model.buffers(), strict=True))
     loss.backward()
@@ -145,7 +151,7 @@ def small_batch(model):
     generator = torch.Generator().manual_seed(0)
     images = torch.randn(3, 1, 8, 8, generator=generator)
     views = tuple(torch.randn(5, 1, 8, 8, generator=generator) for _ in range(2))
-    logits = model(torch.cat([images, views[1]]))
+    logits = model(torch.cat([images, views[1]])).float()
     return Batch(images, torch.tensor([0, 1, 2]), logits[:3], views, logits[3:], torch.arange(5) * 4, generator)
 
 
@@ -159,7 +165,10 @@ def leaves(node):
 
 
 def test_all_methods_draw_the_same_images():
-    """A step means the same for every method: equal budgets see equal numbers of images."""
+    """A step means the same for every method: equal budgets see equal numbers of images.
+
+    There is no warm-up here, for in it a labeler has not spoken and a step sees labelled images alone.
+    """
     counts = set()
     for name in METHODS:
         plan = replace(METHODS[name], recipe=short(RECIPES["strong"](METHODS[name].recipe), warmup=0.0))

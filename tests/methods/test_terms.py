@@ -9,9 +9,10 @@ import torch
 from torch import nn
 
 from fewlabels.errors import Diverged, InputError
-from fewlabels.methods import SLA, VAT, Batch, EntMin, FixMatch, MeanTeacher, Pi, PseudoLabel, SoftMatch, Step
+from fewlabels.methods import SLA, VAT, Batch, EntMin, FixMatch, MeanTeacher, Pi, PseudoLabel, SoftMatch, Step, sla
 from fewlabels.methods.sla import masses
 from fewlabels.methods.vat import unit
+from fewlabels.models import SmallNet
 from fewlabels.ot import sinkhorn
 
 HALF, NOW = torch.tensor([0.5, 0.5]), Step(0, 0.5)
@@ -84,6 +85,29 @@ def test_vats_length_is_a_share_of_the_contrast_where_none_is_given():
     assert loss(VAT(), torch.zeros(3, 2), STUDENT) == pytest.approx(expected, rel=1e-4)
 
 
+def direction(images, student, *, low):
+    """Where VAT's changed images lie from the view that is changed."""
+    torch.manual_seed(0)
+    model, seen = SmallNet(classes=10, channels=3), []
+    model.register_forward_pre_hook(lambda _, args: seen.append(args[0].detach()))
+    with torch.autocast("cpu", torch.bfloat16, enabled=low):
+        logits = model(student).float()
+    rows, generator = torch.arange(len(student)), torch.Generator().manual_seed(1)
+    asked = Batch(student[:1], rows[:1], logits[:1], (images, student), logits, rows, generator)
+    with torch.autocast("cpu", torch.bfloat16, enabled=low):
+        VAT(eps=1.0).loss(None, model, asked, NOW)
+    return (seen[-1] - images).flatten(1)
+
+
+def test_vats_direction_survives_bf16_between_two_views_and_is_rounding_within_one():
+    generator = torch.Generator().manual_seed(0)
+    student = torch.randn(16, 3, 16, 16, generator=generator)
+    other = student + 0.5 * torch.randn(student.shape, generator=generator)
+    for images, least, most in ((other, 0.95, 1.0), (student, -0.3, 0.3)):
+        fine, coarse = (direction(images, student, low=low) for low in (False, True))
+        assert least < float(torch.cosine_similarity(fine, coarse).mean()) <= most
+
+
 def test_a_unit_row_has_length_one_at_any_scale():
     rows = torch.randn(4, 2, 3, generator=torch.Generator().manual_seed(0)) * torch.tensor(
         [1e-38, 1e-20, 1, 1e30]
@@ -120,6 +144,16 @@ def test_softmatch_weighs_a_label_by_how_far_its_confidence_lies_below_the_mean(
     assert float(state["variance"]) == pytest.approx(variance, rel=1e-4)
     # The undecided row's label is class 0, the first of equals.
     assert float(value) == pytest.approx(-(low * log(0.75) + log(0.9) + log(0.01)) / 3, rel=1e-4)
+
+
+def test_softmatch_believes_all_of_a_batch_that_is_sure_of_everything():
+    term = SoftMatch(decay=0.0)
+    sure = torch.tensor([[200.0, 0.0], [0.0, 200.0]])  # one-hot in float32, so the variance is 0
+    value, state = term.loss(begin(term), identity(), batch(STUDENT[:2], sure), NOW)
+    assert state["variance"] == 0
+    assert term.weights(state, sure.softmax(1)).tolist() == [1.0, 1.0]
+    assert float(value) == pytest.approx(-(log(0.75) + log(0.1)) / 2, rel=1e-4)
+    assert term.weights(state, torch.tensor([[0.9, 0.1]])) == 0
 
 
 def test_softmatch_trusts_a_neglected_class_more():
@@ -179,6 +213,39 @@ def test_slas_loss_is_the_cross_entropy_with_the_rows_of_the_plan():
     assert loss(term, STUDENT, OTHER, state=state) == pytest.approx(float(expected), rel=1e-5)
 
 
+def favoured(n=2_000):
+    """Logits that are moderately sure, of ten classes with equal shares; the first class is favoured."""
+    logits = 2 * torch.randn(n, 10, generator=torch.Generator().manual_seed(0))
+    logits[torch.arange(n), torch.arange(n) % 10] += 4
+    logits[:, 0] += 3
+    return logits
+
+
+@pytest.mark.parametrize("most", [None, 10])
+def test_slas_state_says_how_far_the_marginals_are_off(most, monkeypatch):
+    if most is not None:
+        monkeypatch.setattr(sla, "_MOST", most)
+    weak, prior = favoured(), torch.full((10,), 0.1)
+    term = SLA(every=1)
+    state = begin(term, unlabeled=len(weak), prior=prior)
+    assert state["error"] == torch.inf  # nothing was solved yet
+    _, state = term.loss(state, nn.Identity(), batch(weak, weak), Step(0, 1.0))
+    plan = ((state["rows"][:, None] + state["columns"] - state["cost"]).double() / term.reg).exp()
+    rows, columns = masses(len(weak), prior, 1.0)
+    off = (plan.sum(1) - rows).abs().sum() + (plan.sum(0) - columns).abs().sum()
+    assert float(state["error"]) == pytest.approx(float(off / rows.sum()), rel=0.05, abs=1e-4)
+    assert (float(state["error"]) <= 0.01) == (most is None)  # from a cold start at rho = 1, with the default
+
+
+def test_slas_transport_is_not_rounded_by_autocast():
+    weak = torch.tensor([[3.0, 0.0], [0.0, 2.0], [1.0, 0.0]])  # whole numbers: the network's pass is exact in bf16
+    term, states = SLA(every=1), []
+    for low in (False, True):
+        with torch.autocast("cpu", torch.bfloat16, enabled=low):
+            states.append(term.loss(begin(term), identity(), batch(STUDENT, weak), NOW)[1])
+    assert all(torch.equal(states[0][key], states[1][key]) for key in states[0])
+
+
 def test_sla_remembers_which_image_it_saw():
     term = SLA(every=1)
     rows = torch.tensor([7, 2, 4])
@@ -195,6 +262,8 @@ def test_slas_masses_balance(rho, total):
     rows, columns = masses(50, total * torch.tensor([0.2, 0.3, 0.5]), rho)
     assert float(rows.sum()) == pytest.approx(float(columns.sum()), rel=1e-6)
     assert min(rows.min(), columns.min()) > 0
+    forced = float(columns[:-1].sum() - rows[-1])  # what the last row cannot fill of the classes' places
+    assert forced == pytest.approx(50 * min(rho, total) - 1, abs=1e-3)  # the unit is the unlabelled column's
 
 
 @pytest.mark.parametrize("term", [SoftMatch(), SLA(every=1)])

@@ -135,9 +135,9 @@ def test_numbers_that_mean_nothing_are_refused(changes, message):
         ("bound", 0.0, "above 0"),
         ("decay", 1.5, "from 0 to 1"),
         ("xi", 0.0, "above 0"),
-        ("eps", -1.0, "above 0"),
-        ("iterations", -1, "of at least 1"),
-        ("sigmas", 0.0, "above 0"),
+        ("eps", -1.0, "of at least 0"),
+        ("iterations", -1, "of at least 0"),
+        ("sigmas", -1.0, "of at least 0"),
     ],
 )
 def test_settings_have_their_ranges(name, value, message):

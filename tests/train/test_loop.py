@@ -243,3 +243,10 @@ def test_images_may_be_a_memory_map(tmp_path):
     a, b = training("rot", source=source), training("rot", source=there)
     run(a), run(b)
     assert torch.equal(weights(a), weights(b))
+
+
+def test_sgd_runs_without_momentum():
+    t = training(optimizer="sgd", momentum=0.0, steps=8)
+    before = weights(t).clone()
+    run(t)
+    assert not torch.equal(weights(t), before)

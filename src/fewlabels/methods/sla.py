@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import torch
@@ -14,7 +15,7 @@ from fewlabels.methods.method import Batch, State, Step
 from fewlabels.methods.passes import look, other_view
 
 _TOL = 0.01  # of the whole mass, as theirs
-_MOST = 100  # iterations a solve; one that stops early is gone on with at the next
+_MOST = 1000  # iterations a solve; the state says how far it came, and the next one goes on from there
 
 
 @dataclass(frozen=True)
@@ -22,8 +23,10 @@ class SLA:
     """-sum_j T_ij log p_ij with p = softmax f(strong view), T the labels allocated to the unlabelled images.
 
     T minimises sum T_ij (-log q_ij) - reg E(T), q = softmax f(weak view) as last seen, where a row sums to at most 1,
-    column j to at most ``bound`` prior_j n, and all of T to at least rho n; rho grows from 0 to 1 with the budget.
+    column j to at most ``bound`` prior_j n, and all of T to at least min(rho, bound) n; rho grows from 0 to 1 with the
+    budget.
     One row and one column more, at no cost, take up what the inequalities leave: a coupling for ``ot.sinkhorn``.
+    The state's ``error`` is what the marginals of the last solve were off by, as a share of its mass.
     """
 
     reg: float = 0.01
@@ -32,12 +35,13 @@ class SLA:
 
     def init(self, model: nn.Module, *, classes: int, unlabeled: int, prior: Float[Tensor, " c"]) -> State:
         """Every image undecided: -log q = log c."""
-        cost = prior.new_full((unlabeled + 1, classes + 1), float(torch.tensor(classes).log()))
+        cost = prior.new_full((unlabeled + 1, classes + 1), math.log(classes))
         cost[-1], cost[:, -1] = 0, 0
         return {
             "cost": cost,
             "rows": cost.new_zeros(unlabeled + 1),
             "columns": cost.new_zeros(classes + 1),
+            "error": cost.new_full((), math.inf),
             "prior": prior,
         }
 
@@ -75,20 +79,21 @@ class SLA:
             start=(state["rows"], state["columns"]),
             on_failure="return",
         )
-        return {**state, "rows": plan.potentials[0], "columns": plan.potentials[1]}
+        error = rows.new_tensor(plan.marginal_error) / rows.sum()
+        return {**state, "rows": plan.potentials[0], "columns": plan.potentials[1], "error": error}
 
 
 def masses(n: int, bounds: Float[Tensor, " c"], rho: float) -> tuple[Float[Tensor, " r"], Float[Tensor, " k"]]:
     """The marginals of the enlarged problem: n images and a row for unfilled columns, c classes and one for unlabelled.
 
-    With B = sum_j bounds_j, at least rho n of the mass has a label. One unit more in each column, and their sum in the
-    last row, keep every potential finite at both ends of the run.
+    With B = sum_j bounds_j, what the classes have places for, at least min(rho, B) n of the mass has a label. One unit
+    more in each column, and their sum in the last row, keep every potential finite at both ends of the run.
 
     >>> [m.tolist() for m in masses(4, torch.tensor([0.5, 0.5]), rho=0.5)]
     [[1.0, 1.0, 1.0, 1.0, 5.0], [3.0, 3.0, 3.0]]
     """
     total = float(bounds.sum())
+    labeled = min(rho, total)
     rows = bounds.new_ones(n + 1)
-    rows[-1] = n * (1 - rho + max(total - 1, 0.0)) + len(bounds) + 1
-    unlabeled = bounds.new_tensor([n * (1 - rho + max(1 - total, 0.0)) + 1])
-    return rows, torch.cat([n * bounds + 1, unlabeled])
+    rows[-1] = n * (total - labeled) + len(bounds) + 1
+    return rows, torch.cat([n * bounds + 1, bounds.new_tensor([n * (1 - labeled) + 1])])

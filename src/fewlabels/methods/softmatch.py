@@ -45,7 +45,8 @@ class SoftMatch:
     def weights(self, state: State, weak: Float[Tensor, "u c"]) -> Float[Tensor, " u"]:
         """The truncated Gaussian of each row's confidence."""
         below = (_aligned(state, weak).amax(1) - state["mean"]).clamp_max(0)
-        return torch.exp(-(below**2) * self.sigmas**2 / (2 * state["variance"]))
+        variance = state["variance"].clamp_min(1e-12)  # confidences that differ by rounding alone are equal
+        return torch.exp(-(below**2) * self.sigmas**2 / (2 * variance))
 
     def _learn(self, state: State, rows: Float[Tensor, "a c"]) -> State:
         """Follow the mean q first, then the confidences it aligns; ``rows`` are all ranks'."""

@@ -43,9 +43,11 @@ RANGES: dict[str, tuple[float, float]] = {
     "threshold": (0, 1),
     "decay": (0, 1),
     "every": (1, math.inf),
-    "iterations": (1, math.inf),
+    "iterations": (0, math.inf),
+    "eps": (0, math.inf),
+    "sigmas": (0, math.inf),
 }
-ABOVE_ZERO = ("learning_rate", "reg", "bound", "eps", "xi", "sigmas")
+ABOVE_ZERO = ("learning_rate", "reg", "bound", "xi")
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,12 @@ def make_optimizer(model: nn.Module, recipe: Recipe) -> torch.optim.Optimizer:
     if recipe.optimizer == "adam":
         return torch.optim.Adam(groups, lr=recipe.learning_rate, fused=fused, foreach=not fused)
     return torch.optim.SGD(
-        groups, lr=recipe.learning_rate, momentum=recipe.momentum, nesterov=True, fused=fused, foreach=not fused
+        groups,
+        lr=recipe.learning_rate,
+        momentum=recipe.momentum,
+        nesterov=recipe.momentum > 0,
+        fused=fused,
+        foreach=not fused,
     )
 
 
