@@ -214,7 +214,7 @@ def test_a_broken_line_of_the_records_is_named(tmp_path):
 
 def test_data_that_is_not_here_is_said_once_and_before_anything_is_written(tmp_path):
     asked = {"preset": "desk", "data_dir": str(tmp_path / "none"), "out": tmp_path / "out", "images_per_second": 1.0}
-    told = Told()
+    asked["results"], told = None, Told()
     assert len(reproduce("table2", **asked, dry_run=True, watch=told).notes) == 2
     assert [line.split(" is not here")[0] for line in told[1:]] == ["cifar10", "svhn"]
     with pytest.raises(InputError, match=r"cifar10 is not here; looked in .* Run `fewlabels data fetch cifar10`"):
