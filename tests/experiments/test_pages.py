@@ -7,7 +7,8 @@ import pytest
 
 from fewlabels.errors import InputError
 from fewlabels.experiments.catalogue import EXPERIMENTS
-from fewlabels.experiments.pages import BLOCK, costs, fill, known_records, main
+from fewlabels.experiments.ledger import known_records
+from fewlabels.experiments.pages import BLOCK, costs, fill, main
 from fewlabels.experiments.reproduce import reproduce
 from fewlabels.report.records import read_records
 
@@ -31,12 +32,13 @@ def test_the_page_says_what_everything_costs_now():
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_the_tables_of_every_page_are_those_of_the_records(page):
     text = page.read_text(encoding="utf-8")
-    assert fill(text, known_records(PROJECT / "results")) == text, f"python -m fewlabels.experiments.pages {page}"
+    records = tuple(known_records(PROJECT / "results").values())
+    assert fill(text, records) == text, f"python -m fewlabels.experiments.pages {page}"
 
 
 def test_our_own_numbers_stand_without_quoted_ones(pool, tmp_path):
     reproduce("methods", preset="smoke", data="svhn", methods=["sm-gnn", "vat"], seeds=[0], out=tmp_path / "results")
-    records = known_records(tmp_path / "results")
+    records = tuple(known_records(tmp_path / "results").values())
     every, one = (fill(f"<!-- begin: {asked} -->\n<!-- end -->", records) for asked in ("own smoke", "own smoke vat"))
     assert "S-M-GNN" in every
     assert "S-M-GNN" not in one

@@ -57,8 +57,7 @@ def open_ledger(out: Path, results: Path | None) -> Ledger:
     """All records below ``results`` and in ``out``, and those of runs that ended without being gathered."""
     ledger = Ledger(out / "records.jsonl")
     if results is not None and results.exists():
-        for record in read_records([results]):
-            ledger.known.setdefault(key_of_record(record), record)
+        ledger.known |= known_records(results)
     if ledger.file.is_file():
         for number, line in enumerate(_whole_lines(ledger.file).splitlines(), start=1):
             where = f"{ledger.file}:{number}"
@@ -69,6 +68,14 @@ def open_ledger(out: Path, results: Path | None) -> Ledger:
             if ledger.known.setdefault(key_of_record(record), record) is record:
                 ledger.loose.append(path)
     return ledger
+
+
+def known_records(results: Path) -> dict[str, Record]:
+    """Every run below a folder once: one that was gathered may stand in its own folder as well."""
+    known: dict[str, Record] = {}
+    for record in read_records([results]):
+        known.setdefault(key_of_record(record), record)
+    return known
 
 
 def records_of_cells(records: Iterable[Record], cells: Iterable[Config], preset: str) -> tuple[Record, ...]:

@@ -18,13 +18,12 @@ from fewlabels.errors import InputError
 from fewlabels.experiments.catalogue import EXPERIMENTS
 from fewlabels.experiments.cost import images_of, steps_of
 from fewlabels.experiments.experiment import Drawing, cells
-from fewlabels.experiments.identity import key_of_record
-from fewlabels.experiments.ledger import records_of_cells
+from fewlabels.experiments.ledger import known_records, records_of_cells
 from fewlabels.experiments.presets import PRESETS, preset
 from fewlabels.experiments.tabulate import by_method
 from fewlabels.report.names import data_name, duration, method_name, thousands
 from fewlabels.report.quoted import Quote
-from fewlabels.report.records import Record, read_records
+from fewlabels.report.records import Record
 from fewlabels.train.config import pick
 
 BLOCK = re.compile(r"(<!-- begin: (?P<asked>[a-z0-9 -]+?) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -106,20 +105,12 @@ def _table(
     return str(table.to_markdown())
 
 
-def known_records(results: Path) -> tuple[Record, ...]:
-    """Every run below a folder once: one that was gathered may stand in its own folder as well."""
-    known: dict[str, Record] = {}
-    for record in read_records([results]):
-        known.setdefault(key_of_record(record), record)
-    return tuple(known.values())
-
-
 def main(pages: Sequence[Path], results: Path = Path("results")) -> None:
     """Fill pages in place."""
     for page in pages:
         if not page.is_file():
             raise InputError(f"{page} is not a file: give a page that has <!-- begin: ... --> in it")
-    records = known_records(results)
+    records = tuple(known_records(results).values())
     for page in pages:
         page.write_text(fill(page.read_text(encoding="utf-8"), records), encoding="utf-8")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from fewlabels.experiments.experiment import Drawing
-from fewlabels.experiments.identity import SEED, key, key_of_record
+from fewlabels.experiments.ledger import records_of_cells
 from fewlabels.report.grouping import Group
 from fewlabels.report.quoted import QUOTES, Quote
 from fewlabels.report.tables import Column, Measured, Row, Setting, Table, error_table, measured
@@ -31,8 +31,7 @@ def by_change(drawing: Drawing, label: Callable[[Config], str]) -> Table:
 
 
 def _cell(drawing: Drawing, cell: Config) -> Measured | None:
-    asked = key(cell, but=SEED)
-    records = tuple(record for record in drawing.records if key_of_record(record, but=SEED) == asked)
+    records = records_of_cells(drawing.records, (cell,), drawing.preset.name)
     return measured(Group(records)) if records else None
 
 
